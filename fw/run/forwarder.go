@@ -1,0 +1,4 @@
+package run
+
+// Forwarder is a running forwarder.
+type Forwarder struct{}

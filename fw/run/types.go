@@ -1,0 +1,193 @@
+package run
+
+import (
+	"errors"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/ndn"
+)
+
+// Face ids below FirstFaceID are reserved (NFD, FaceTable).
+const (
+	// InternalFace is the face behind which management answers.
+	InternalFace ndn.FaceID = 1
+	// FirstFaceID is the id of the first face that is not reserved.
+	FirstFaceID ndn.FaceID = 256
+)
+
+// Errors of the control functions; those with details wrap them.
+var (
+	ErrNoFace        = errors.New("no such face")
+	ErrFaceExists    = errors.New("a face to this remote exists already")
+	ErrTooManyFaces  = errors.New("face table is full")
+	ErrTooManyRoutes = errors.New("route table is full")
+	ErrReservedFace  = errors.New("reserved face")
+	ErrPersistency   = errors.New("persistency not possible for this face")
+	ErrMTU           = errors.New("mtu out of bounds")
+	ErrNameTooLong   = errors.New("name has too many components")
+	ErrClosed        = errors.New("forwarder is closed")
+)
+
+// FaceSpec asks for a face to be created.
+type FaceSpec struct {
+	URI         string           // remote, e.g. udp4://192.0.2.7:6363
+	Persistency face.Persistency // persistent or permanent
+	Name        string           // the configuration's name of it; may be empty
+	MTU         int              // bytes; 0: the transport's own
+	LocalFields bool             // offer the local link fields (local scope only)
+}
+
+// FaceUpdate changes a face. Nil fields stay as they are.
+type FaceUpdate struct {
+	Persistency *face.Persistency
+	MTU         *int // bytes; 0: the transport's own
+	LocalFields *bool
+	// CongestionMarking turns marking on or off; CongestionThreshold (bytes)
+	// and CongestionInterval are its parameters (NDNLPv2, "Congestion
+	// Marking").
+	CongestionMarking   *bool
+	CongestionThreshold *int
+	CongestionInterval  *time.Duration
+}
+
+// FaceInfo is a snapshot of a face.
+type FaceInfo struct {
+	face.Info
+	ID          ndn.FaceID
+	Name        string
+	Persistency face.Persistency
+	Up          bool
+	MTU         int // bytes, in force now
+	// ExpiresIn is what is left of the idle time of an on-demand face that
+	// idleness destroys; 0 for others.
+	ExpiresIn           time.Duration
+	LocalFields         bool
+	CongestionMarking   bool
+	CongestionThreshold int
+	CongestionInterval  time.Duration
+	Counters            FaceCounters
+}
+
+// FaceCounters count since the face was created.
+type FaceCounters struct {
+	InInterests, InData, InNacks    uint64
+	OutInterests, OutData, OutNacks uint64
+	// InBytes and OutBytes count frames as the transport sees them.
+	InFrames, InBytes   uint64
+	OutFrames, OutBytes uint64
+	Drops               FaceDrops
+	CongestionMarks     uint64 // set on packets sent
+	QueueBytes          int    // waiting to be sent, now
+}
+
+// FaceDrops count what a face lost, by reason.
+type FaceDrops struct {
+	InMalformed  uint64 // frames that are no valid link packet or carry no valid packet
+	InFragments  uint64 // fragments given up: lost peers, bounds, time
+	OutQueue     uint64 // packets refused because the face's queue was full
+	OutDown      uint64 // packets refused because the face was down
+	OutOversize  uint64 // packets larger than the face can carry
+	OutTransport uint64 // frames that the transport dropped
+}
+
+// Route is one entry of the RIB, identified by prefix, face and origin.
+type Route struct {
+	Prefix       ndn.Name
+	Face         ndn.FaceID
+	Origin       uint64 // NFD's numbers: 0 app, 65 client, 128 nlsr, 255 static
+	Cost         uint64
+	ChildInherit bool     // longer prefixes inherit it
+	Capture      bool     // its prefix inherits nothing from shorter ones
+	Expires      ndn.Time // 0: never
+}
+
+// Origins of routes (NFD Management, RIB).
+const (
+	OriginApp       uint64 = 0
+	OriginAutoreg   uint64 = 64
+	OriginClient    uint64 = 65
+	OriginAutoconf  uint64 = 66
+	OriginPrefixAnn uint64 = 129
+	OriginNLSR      uint64 = 128
+	OriginStatic    uint64 = 255
+)
+
+// NextHop is one next hop of a FIB entry.
+type NextHop struct {
+	Face ndn.FaceID
+	Cost uint64
+}
+
+// FibEntry is a copy of a FIB entry.
+type FibEntry struct {
+	Prefix   ndn.Name
+	NextHops []NextHop
+}
+
+// StrategyChoice is the strategy of a prefix.
+type StrategyChoice struct {
+	Prefix   ndn.Name
+	Strategy ndn.Name // versioned, with parameters
+}
+
+// CSInfo describes the content store.
+type CSInfo struct {
+	CapacityBytes uint64
+	UsedBytes     uint64
+	Entries       uint64
+	Admit, Serve  bool
+	Hits, Misses  uint64
+	Policy        string
+}
+
+// CSConfig changes the content store. Nil fields stay as they are.
+type CSConfig struct {
+	CapacityBytes *uint64
+	Admit, Serve  *bool
+}
+
+// EventKind tells what happened.
+type EventKind uint8
+
+// Kinds of events. A face is created up, except one that has not reached its
+// peer yet; it is destroyed without going down first.
+const (
+	FaceCreated EventKind = iota + 1
+	FaceDestroyed
+	FaceUp
+	FaceDown
+	RouteAdded   // or changed
+	RouteRemoved // by command, by expiry or with its face
+	ListenerDown // a listener ended by an error
+)
+
+// String names the kind.
+func (k EventKind) String() string {
+	switch k {
+	case FaceCreated:
+		return "face created"
+	case FaceDestroyed:
+		return "face destroyed"
+	case FaceUp:
+		return "face up"
+	case FaceDown:
+		return "face down"
+	case RouteAdded:
+		return "route added"
+	case RouteRemoved:
+		return "route removed"
+	case ListenerDown:
+		return "listener down"
+	}
+	return "unknown event"
+}
+
+// Event is something that happened to a face, a route or a listener.
+type Event struct {
+	Kind     EventKind
+	Face     FaceInfo // of face events
+	Route    Route    // of route events; Prefix is the observer's to keep
+	Listener string   // its URI, of ListenerDown
+	Err      error    // why, where there is a reason
+}
