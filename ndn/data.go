@@ -141,7 +141,7 @@ func (d *Data) parseMetaInfo(v []byte) error {
 			o = 3
 		}
 		if o <= last {
-			if Critical(t) {
+			if Critical(t) && !appMetaInfo(t) {
 				return ErrCritical
 			}
 			continue
@@ -164,6 +164,11 @@ func (d *Data) parseMetaInfo(v []byte) error {
 	}
 	return nil
 }
+
+// appMetaInfo reports whether an element of MetaInfo has a type that belongs
+// to applications. ndn-cxx lets them use all of this range, odd numbers too
+// (MetaInfo::setAppMetaInfo), and a forwarder has no say in them.
+func appMetaInfo(typ uint32) bool { return typ >= 128 && typ <= 252 }
 
 func (d *Data) parseSigInfo(v []byte) error {
 	last := 0
@@ -190,6 +195,9 @@ func (d *Data) parseSigInfo(v []byte) error {
 				return ErrCritical
 			}
 			continue
+		}
+		if o != last+1 {
+			return ErrNoSignature // a key locator without the type before it
 		}
 		last = o
 		if t == TypeSigType {
@@ -274,7 +282,7 @@ func AppendData(dst []byte, f *DataFields, s Signer) ([]byte, error) {
 	b := append(dst, 0, 0, 0, 0)
 	b = f.Name.AppendTLVTo(b)
 	meta := 0
-	ms := uint64(f.Freshness / time.Millisecond)
+	ms := uint64(max(f.Freshness, 0) / time.Millisecond)
 	if f.ContentType != 0 {
 		meta += 2 + NatSize(f.ContentType)
 	}

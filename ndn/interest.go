@@ -155,10 +155,10 @@ func (i *Interest) Parse(wire []byte) error {
 	return nil
 }
 
+// checkHint checks the value of a ForwardingHint: names, at least one, among
+// elements that may be ignored.
 func checkHint(v []byte) error {
-	if len(v) == 0 {
-		return ErrLength
-	}
+	names := 0
 	for len(v) > 0 {
 		t, l, h, err := ReadTL(v)
 		if err != nil {
@@ -168,10 +168,14 @@ func checkHint(v []byte) error {
 			if _, _, err := ParseNameValue(v[h : h+l]); err != nil {
 				return err
 			}
+			names++
 		} else if Critical(t) {
 			return ErrCritical
 		}
 		v = v[h+l:]
+	}
+	if names == 0 {
+		return ErrNoName
 	}
 	return nil
 }
@@ -314,8 +318,8 @@ func (i *Interest) AppendForwarded(dst []byte, nonce uint32, stripHint bool) []b
 }
 
 // InterestFields are the fields of an Interest to encode. Zero values mean
-// absent, except the name. The caller has put a parameters digest into the
-// name if it sends AppParameters (EncodeParams does).
+// absent, except the name. A caller that sends parameters has put their digest
+// (TypeParamsDigest: SHA-256 of Params) into the name.
 type InterestFields struct {
 	Name           Name
 	CanBePrefix    bool
@@ -323,7 +327,7 @@ type InterestFields struct {
 	ForwardingHint []Name
 	Nonce          uint32
 	OmitNonce      bool
-	Lifetime       time.Duration // rounded to milliseconds; absent when 0
+	Lifetime       time.Duration // rounded up to milliseconds; absent when 0 or less
 	HopLimit       uint8         // absent when 0
 	// Params is the tail of the packet: the ApplicationParameters element and
 	// the signature elements after it, already encoded.
@@ -336,7 +340,10 @@ func AppendInterest(b []byte, f *InterestFields) []byte {
 	for _, n := range f.ForwardingHint {
 		hint += TLVSize(TypeName, len(n))
 	}
-	ms := uint64(f.Lifetime / time.Millisecond)
+	ms := uint64(0)
+	if f.Lifetime > 0 {
+		ms = uint64((f.Lifetime-1)/time.Millisecond) + 1
+	}
 	size := TLVSize(TypeName, len(f.Name)) + len(f.Params)
 	if f.CanBePrefix {
 		size += 2

@@ -200,6 +200,9 @@ func (p *LpPacket) field(t uint32, v, el []byte) (err error) {
 		p.HasTx = true
 		p.TxSequence, err = parse8(v)
 	case TypeLpNonDiscovery:
+		if len(v) != 0 {
+			return ErrLength
+		}
 		p.NonDiscovery = true
 	case TypeLpAnnouncement:
 		p.Announcement = v

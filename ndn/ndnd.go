@@ -1,43 +1,21 @@
 package ndn
 
 import (
-	"fmt"
-
 	enc "github.com/named-data/ndnd/std/encoding"
 )
 
-// ParseName reads a name in URI form (NDN packet specification, "NDN URI
-// Scheme"), with or without "ndn:", typed components as in the naming
-// conventions ("seg=3", "v=1", "32=metadata").
-func ParseName(uri string) (Name, error) {
-	n, err := enc.NameFromStr(uri)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not an NDN name: %w", uri, err)
-	}
-	return FromNdnd(n), nil
-}
-
-// MustName is ParseName for names that are written in the source.
-func MustName(uri string) Name {
-	n, err := ParseName(uri)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-// String returns the name in URI form.
-func (n Name) String() string { return n.ToNdnd().String() }
-
-// String returns the component in URI form.
-func (c Component) String() string {
-	return enc.Component{Typ: enc.TLNum(c.Type), Val: c.Value}.String()
-}
-
-// FromNdnd converts a name of ndnd's standard library.
+// FromNdnd converts a name of ndnd's standard library. It encodes the name
+// itself: ndnd v1.5.3 writes a component of 253 bytes or more with a length
+// that no decoder understands.
 func FromNdnd(n enc.Name) Name {
-	b := make([]byte, n.EncodingLength())
-	n.EncodeInto(b)
+	size := 0
+	for _, c := range n {
+		size += TLVSize(uint32(c.Typ), len(c.Val))
+	}
+	b := make(Name, 0, size)
+	for _, c := range n {
+		b = AppendTLV(b, uint32(c.Typ), c.Val)
+	}
 	return b
 }
 
