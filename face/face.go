@@ -127,6 +127,29 @@ type Server interface {
 }
 
 // Acceptor makes a Receiver for a peer that a listener heard of for the first
-// time. An error refuses the peer (its frames are dropped and counted). A
-// listener of datagrams delivers the frames that revealed the peer too.
+// time. An error refuses the peer: a stream is closed, the frames of a
+// datagram peer are dropped and counted, and the acceptor is asked again when
+// that peer sends again. It runs on the listener's goroutine and returns
+// without waiting. A listener of datagrams delivers the frames that revealed
+// the peer too.
 type Acceptor func(t Transport) (Receiver, error)
+
+// Listener waits for peers on one local address. The listeners of udp, tcp and
+// unix implement it, so that a driver needs one loop for all.
+type Listener interface {
+	// Serve accepts peers until Close, and then returns ErrClosed, or the error
+	// that ended the listener.
+	//
+	// A listener of streams serves each accepted peer on a goroutine of its
+	// own, that Serve starts: the Acceptor only returns the Receiver. Those
+	// transports outlive the listener; whoever holds them closes them, and
+	// sees Receiver.Closed when they are gone. A listener of datagrams
+	// receives for all its peers on the goroutine that called Serve, and they
+	// end with it.
+	Serve(accept Acceptor) error
+	// URI is the canonical address that is listened on, e.g.
+	// tcp4://0.0.0.0:6363, with the port that was chosen if it was 0.
+	URI() string
+	// Close stops listening. It may be called repeatedly.
+	Close() error
+}

@@ -1,0 +1,44 @@
+// Package dial opens a transport by its URI, and finds the local forwarder's.
+package dial
+
+import (
+	"fmt"
+	"strings"
+
+	"ndnpop/face"
+	"ndnpop/face/tcp"
+	"ndnpop/face/udp"
+	"ndnpop/face/unix"
+)
+
+// Schemes that Open knows.
+var schemes = []string{"unix", "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6"}
+
+// DefaultPort of NDN over UDP and TCP.
+const DefaultPort = "6363"
+
+// Open connects to the forwarder at uri: unix:///run/nfd/nfd.sock,
+// tcp4://192.0.2.7:6363, udp6://[2001:db8::7]:6363, and with a host name or
+// without a port, which is then 6363. An error names the URI.
+func Open(uri string) (face.Server, error) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return nil, fmt.Errorf("dial: %q is not a URI such as unix:///run/nfd/nfd.sock or tcp4://127.0.0.1:6363", uri)
+	}
+	var s face.Server
+	var err error
+	switch scheme {
+	case "unix":
+		s, err = unix.Dial(rest, unix.Options{})
+	case "tcp", "tcp4", "tcp6":
+		s, err = tcp.Dial(rest, tcp.Options{})
+	case "udp", "udp4", "udp6":
+		s, err = udp.Dial(rest, udp.Options{})
+	default:
+		return nil, fmt.Errorf("dial: unknown scheme %q in %q: choose one of %s", scheme, uri, strings.Join(schemes, ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", uri, err)
+	}
+	return s, nil
+}
