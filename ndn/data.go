@@ -3,6 +3,7 @@ package ndn
 import (
 	"bytes"
 	"crypto/sha256"
+	"slices"
 	"time"
 )
 
@@ -274,15 +275,31 @@ type DataFields struct {
 	Content     []byte        // absent when nil, empty when empty and non-nil
 }
 
+// dataRoom is kept free for the type and length of a Data: a length of 3
+// bytes. Smaller headers close the gap.
+const dataRoom = 4
+
 // AppendData appends an encoded and signed Data. On error dst is returned as
 // it was.
 func AppendData(dst []byte, f *DataFields, s Signer) ([]byte, error) {
-	const room = 4 // type and a 3-byte length; smaller headers close the gap
-	start := len(dst)
-	b := append(dst, 0, 0, 0, 0)
+	n := -1
+	if f.Content != nil {
+		n = len(f.Content)
+	}
+	b, content := BeginData(dst, f, n)
+	copy(content, f.Content)
+	return EndData(b, len(dst), s)
+}
+
+// BeginData appends the start of a Data, up to and including a content of n
+// bytes, and returns these bytes too, for the caller to fill in place: they
+// hold anything. f.Content is not looked at; a negative n means no content.
+// EndData completes the packet, which is not valid before.
+func BeginData(dst []byte, f *DataFields, n int) (b, content []byte) {
+	b = append(dst, 0, 0, 0, 0)
 	b = f.Name.AppendTLVTo(b)
 	meta := 0
-	ms := uint64(max(f.Freshness, 0) / time.Millisecond)
+	ms := uint64(f.Freshness / time.Millisecond)
 	if f.ContentType != 0 {
 		meta += 2 + NatSize(f.ContentType)
 	}
@@ -304,34 +321,43 @@ func AppendData(dst []byte, f *DataFields, s Signer) ([]byte, error) {
 			b = AppendTLV(b, TypeFinalBlock, f.FinalBlock)
 		}
 	}
-	if f.Content != nil {
-		b = AppendTLV(b, TypeContent, f.Content)
+	if n < 0 {
+		return b, nil
 	}
+	b = AppendTL(b, TypeContent, n)
+	at := len(b)
+	b = slices.Grow(b, n)[:at+n]
+	return b, b[at : at+n : at+n]
+}
+
+// EndData signs the Data that BeginData began at offset start of b, and that
+// reaches to the end of b. On error b is returned without it.
+func EndData(b []byte, start int, s Signer) ([]byte, error) {
 	b = s.AppendSigInfo(b)
 	signedEnd := len(b)
 	// The length of SignatureValue is known only afterwards: sign behind the
 	// largest header and move.
 	b = append(b, 0, 0, 0, 0)
-	b, err := s.AppendSignature(b, b[start+room:signedEnd])
+	b, err := s.AppendSignature(b, b[start+dataRoom:signedEnd])
 	if err != nil {
-		return dst[:start], err
+		return b[:start], err
 	}
-	sig := b[signedEnd+room:]
+	sig := b[signedEnd+dataRoom:]
 	if len(sig) > 0xffff {
-		return dst[:start], ErrLength
+		return b[:start], ErrLength
 	}
 	h := TLVSize(TypeSigValue, len(sig)) - len(sig)
 	AppendTL(b[:signedEnd], TypeSigValue, len(sig))
 	copy(b[signedEnd+h:], sig)
 	b = b[:signedEnd+h+len(sig)]
 
-	size := len(b) - start - room
+	size := len(b) - start - dataRoom
 	if size > 0xffff {
-		return dst[:start], ErrLength
+		return b[:start], ErrLength
 	}
 	h = TLVSize(TypeData, size) - size
-	if h < room {
-		copy(b[start+h:], b[start+room:])
+	if h < dataRoom {
+		copy(b[start+h:], b[start+dataRoom:])
 		b = b[:start+h+size]
 	}
 	AppendTL(b[:start], TypeData, size)
