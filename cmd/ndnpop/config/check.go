@@ -1,0 +1,338 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"ndnpop/ndn"
+)
+
+// Known is what the program can do, which the checks compare a configuration
+// with.
+type Known struct {
+	Strategies []string // short names
+	Policies   []string // of the content store
+	// CheckStrategy judges a full strategy name with its parameters. It is
+	// called for known strategies only; nil accepts all.
+	CheckStrategy func(name ndn.Name) error
+}
+
+// StrategyPrefix is the prefix of strategy names (NFD Management, Strategy
+// Choice).
+const StrategyPrefix = "/localhost/nfd/strategy"
+
+// Validate checks a configuration that was made in code: bounds, choices and
+// what one key says about another. The error names each key and its bound.
+func (c *Config) Validate(known Known) error {
+	d := decoder{pos: c.pos}
+	if d.pos == nil {
+		d.pos = positions{}
+	}
+	d.bounds("", c)
+	c.check(known, &d)
+	return d.errs.asError("")
+}
+
+// check compares keys with each other and with what the program knows.
+func (c *Config) check(known Known, d *decoder) {
+	c.checkListeners(d)
+	faces := c.checkFaces(d)
+	c.checkRoutes(d, faces)
+	c.checkStrategies(known, d)
+	if len(known.Policies) > 0 {
+		d.choice("cs.policy", c.CS.Policy, known.Policies)
+	}
+	if c.PIT.MaxEntriesPerFace > c.PIT.MaxEntries {
+		d.fail("pit.max_entries_per_face", "%d is more than pit.max_entries, which is %d",
+			c.PIT.MaxEntriesPerFace, c.PIT.MaxEntries)
+	}
+	checkMTU(d, "faces.udp.mtu", c.Faces.UDP.MTU)
+	for i, r := range c.Network.ProducerRegions {
+		d.name(at("network.producer_regions", i), r)
+	}
+}
+
+func at(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
+
+// minMTU keeps room for a link header and some payload.
+const minMTU = 200
+
+func checkMTU(d *decoder, key string, mtu int) {
+	if mtu != 0 && mtu < minMTU {
+		d.fail(key, "%d is out of bounds, must be %d to %d, or 0 to follow the path", mtu, minMTU, ndn.MaxPacketSize)
+	}
+}
+
+// name checks a name prefix and returns it.
+func (d *decoder) name(key, s string) (ndn.Name, bool) {
+	if !strings.HasPrefix(s, "/") {
+		d.fail(key, "%q is not a name: it must begin with \"/\"", s)
+		return nil, false
+	}
+	n, err := ndn.ParseName(s)
+	if err != nil {
+		d.fail(key, "%q is not a name: %v", s, err)
+		return nil, false
+	}
+	if n.Len() > ndn.MaxComponents {
+		d.fail(key, "%d components, must be at most %d", n.Len(), ndn.MaxComponents)
+		return nil, false
+	}
+	return n, true
+}
+
+func (c *Config) checkListeners(d *decoder) {
+	type bound struct {
+		key  string
+		addr netip.AddrPort
+	}
+	listen := func(group []bound, key, s string) []bound {
+		a, err := netip.ParseAddrPort(s)
+		if err != nil || a.Port() == 0 {
+			d.fail(key, "%q is no address to listen on, such as \"0.0.0.0:6363\", \"[::]:6363\" or \"127.0.0.1:6363\"", s)
+			return group
+		}
+		for _, o := range group {
+			same := o.addr.Port() == a.Port() && o.addr.Addr().Is4() == a.Addr().Is4()
+			if same && (o.addr.Addr() == a.Addr() || o.addr.Addr().IsUnspecified() || a.Addr().IsUnspecified()) {
+				d.fail(key, "%s overlaps %s, which is %s", s, o.key, o.addr)
+				return group
+			}
+		}
+		return append(group, bound{key, a})
+	}
+	var udp, tcp []bound
+	for i, s := range c.Faces.UDP.Listen {
+		udp = listen(udp, at("faces.udp.listen", i), s)
+	}
+	for i, s := range c.Faces.TCP.Listen {
+		tcp = listen(tcp, at("faces.tcp.listen", i), s)
+	}
+	if c.Admin.Listen != "" {
+		listen(tcp, "admin.listen", c.Admin.Listen)
+	}
+	if p := c.Faces.Unix.Path; p != "" {
+		switch {
+		case !strings.HasPrefix(p, "/"):
+			d.fail("faces.unix.path", "%q must be an absolute path, or \"\" for no Unix socket", p)
+		case len(p) > maxUnixPath:
+			d.fail("faces.unix.path", "%d bytes long, a socket's path has at most %d", len(p), maxUnixPath)
+		}
+	}
+}
+
+// maxUnixPath is the size of sockaddr_un.sun_path on the smallest system
+// (BSD: 104) without the terminator.
+const maxUnixPath = 103
+
+// checkFaces returns the faces by what routes may call them.
+func (c *Config) checkFaces(d *decoder) map[string]int {
+	refs, uris := map[string]int{}, map[string]int{}
+	for i, f := range c.Face {
+		key := at("face", i)
+		if f.URI != "" {
+			if err := checkURI(f.URI); err != nil {
+				d.fail(key+".uri", "%v", err)
+			} else if o, ok := uris[f.URI]; ok {
+				d.fail(key+".uri", "%s is also %s", f.URI, c.where(at("face", o)+".uri"))
+			} else {
+				uris[f.URI] = i
+			}
+			refs[f.URI] = i
+		}
+		if f.Name != "" {
+			if strings.Contains(f.Name, "://") {
+				d.fail(key+".name", "%q looks like a URI; choose a plain word", f.Name)
+			} else if o, ok := refs[f.Name]; ok {
+				d.fail(key+".name", "%q is also the name in %s", f.Name, c.where(at("face", o)+".name"))
+			} else {
+				refs[f.Name] = i
+			}
+		}
+		if _, rest, ok := strings.Cut(f.URI, "://"); f.MTU != 0 && ok && !strings.HasPrefix(f.URI, "udp") && rest != "" {
+			d.fail(key+".mtu", "only UDP faces have an MTU")
+		} else {
+			checkMTU(d, key+".mtu", f.MTU)
+		}
+	}
+	return refs
+}
+
+// where names a key and, if known, its line.
+func (c *Config) where(key string) string {
+	if p, ok := c.pos[key]; ok {
+		return fmt.Sprintf("%s (line %d)", key, p.line)
+	}
+	return key
+}
+
+// checkURI checks the form of a face's URI; whether its peer exists is found
+// out when the face is made.
+func checkURI(s string) error {
+	const forms = "udp4://192.0.2.7:6363, udp6://[2001:db8::7]:6363, tcp4://…, tcp6://…, unix:///run/nfd/nfd.sock"
+	u, err := url.Parse(s)
+	if err != nil {
+		return fmt.Errorf("%q is not a face URI, such as %s", s, forms)
+	}
+	switch u.Scheme {
+	case "unix":
+		if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+			return fmt.Errorf("%q needs an absolute path, such as unix:///run/nfd/nfd.sock", s)
+		}
+		return nil
+	case "udp", "tcp", "udp4", "tcp4", "udp6", "tcp6":
+	default:
+		return fmt.Errorf("%q is not a face URI, such as %s", s, forms)
+	}
+	if u.Path != "" && u.Path != "/" || u.Hostname() == "" {
+		return fmt.Errorf("%q must be %s://ADDRESS:PORT", s, u.Scheme)
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("%q: port must be 1 to 65535", s)
+		}
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
+		want := u.Scheme[3:]
+		if want == "4" && !a.Is4() || want == "6" && a.Is4() {
+			return fmt.Errorf("%q: %s is not an IPv%s address", s, a, want)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkRoutes(d *decoder, faces map[string]int) {
+	type id struct{ prefix, face string }
+	seen := map[id]int{}
+	for i, r := range c.Route {
+		key := at("route", i)
+		var prefix ndn.Name
+		ok := false
+		if r.Prefix != "" {
+			prefix, ok = d.name(key+".prefix", r.Prefix)
+		}
+		if r.Face == "" {
+			continue
+		}
+		f, known := faces[r.Face]
+		if !known {
+			d.fail(key+".face", "there is no face %q%s", r.Face, listFaces(r.Face, faces))
+			continue
+		}
+		if !ok {
+			continue
+		}
+		k := id{string(prefix), strconv.Itoa(f)}
+		if o, dup := seen[k]; dup {
+			d.fail(key+".prefix", "%s by the same face is also %s", r.Prefix, c.where(at("route", o)+".prefix"))
+		}
+		seen[k] = i
+	}
+}
+
+func listFaces(word string, faces map[string]int) string {
+	if len(faces) == 0 {
+		return "; a [[face]] with that name must be added"
+	}
+	var names []string
+	for n := range faces {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	if c := closest(word, names); c != "" {
+		return fmt.Sprintf("; did you mean %q?", c)
+	}
+	const show = 10
+	if len(names) > show {
+		return fmt.Sprintf("; there are %s and %d more", strings.Join(names[:show], ", "), len(names)-show)
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
+func (c *Config) checkStrategies(known Known, d *decoder) {
+	seen := map[string]int{}
+	for i, s := range c.Strategy {
+		key := at("strategy", i)
+		if s.Prefix != "" {
+			if p, ok := d.name(key+".prefix", s.Prefix); ok {
+				if o, dup := seen[string(p)]; dup {
+					d.fail(key+".prefix", "%s has its strategy from %s", s.Prefix, c.where(at("strategy", o)+".prefix"))
+				}
+				seen[string(p)] = i
+			}
+		}
+		if s.Strategy == "" {
+			continue
+		}
+		full, err := s.FullName()
+		var pe *paramError
+		if errors.As(err, &pe) {
+			d.fail(key+".params."+pe.key, "%v", err)
+			continue
+		} else if err != nil {
+			d.fail(key+".strategy", "%v", err)
+			continue
+		}
+		short, _ := full.At(3)
+		if len(known.Strategies) > 0 && !slices.Contains(known.Strategies, string(short.Value)) {
+			d.choice(key+".strategy", string(short.Value), known.Strategies)
+			continue
+		}
+		if known.CheckStrategy != nil {
+			if err := known.CheckStrategy(full); err != nil {
+				where := key + ".strategy"
+				if len(s.Params) > 0 {
+					where = key + ".params"
+				}
+				d.fail(where, "%v", err)
+			}
+		}
+	}
+}
+
+// paramError is a parameter whose value has no form in a name.
+type paramError struct{ key, msg string }
+
+func (e *paramError) Error() string { return e.msg }
+
+// FullName is the strategy's name as management writes it, with its
+// parameters as components "key~value" in the order of their keys.
+func (s *Strategy) FullName() (ndn.Name, error) {
+	uri := s.Strategy
+	if !strings.HasPrefix(uri, "/") {
+		if strings.ContainsAny(uri, "/ ") {
+			return nil, fmt.Errorf("%q is neither a strategy's short name nor a full one, %s/…", uri, StrategyPrefix)
+		}
+		uri = StrategyPrefix + "/" + uri
+	}
+	n, err := ndn.ParseName(uri)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a name: %v", s.Strategy, err)
+	}
+	prefix := ndn.MustName(StrategyPrefix)
+	if !n.HasPrefix(prefix) || n.Len() == prefix.Len() {
+		return nil, fmt.Errorf("%q is neither a strategy's short name nor a full one, %s/…", s.Strategy, StrategyPrefix)
+	}
+	keys := make([]string, 0, len(s.Params))
+	for k := range s.Params {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		var v string
+		switch p := s.Params[k].(type) {
+		case string, int64, float64, bool:
+			v = fmt.Sprint(p)
+		default:
+			return nil, &paramError{k, "must be a number, a string, true or false, not " + kindOf(p)}
+		}
+		n = n.AppendGeneric(k + "~" + v)
+	}
+	return n, nil
+}

@@ -1,0 +1,166 @@
+// Package config is the daemon's configuration: one strict TOML file.
+//
+// The structs below are the only description of it. Their tags give each key
+// its name, meaning, bounds and choices; the reader, the checks and the
+// annotated sample all work from them, so that none can differ from the
+// others. Everything wrong in a file is reported at once, each with line,
+// column and what would be right.
+package config
+
+import (
+	"time"
+)
+
+// Config is a whole configuration. Default returns one that is complete; a
+// file changes what it names.
+//
+// Tags: toml is the key; doc its meaning, printed in the sample; choices the
+// accepted strings; min and max the bounds, in the notation of the file;
+// example is what the sample shows for keys of tables that repeat; required
+// marks those without a default.
+type Config struct {
+	Log      Log        `toml:"log" doc:"Logging, to standard error."`
+	Faces    Faces      `toml:"faces" doc:"Listeners, and what faces have in common. An empty list or path turns a\nlistener off."`
+	Face     []Face     `toml:"face" doc:"Faces to peers, as many as there are."`
+	Route    []Route    `toml:"route" doc:"Routes, as many as there are."`
+	Strategy []Strategy `toml:"strategy" doc:"Strategies of prefixes. The choice for the longest prefix of a name holds;\nwithout one it is best-route."`
+	CS       CS         `toml:"cs" doc:"Content store."`
+	PIT      PIT        `toml:"pit" doc:"Pending Interest table."`
+	Network  Network    `toml:"network" doc:"This forwarder's place in the network."`
+	Mgmt     Mgmt       `toml:"mgmt" doc:"Management by the NFD protocol. Local faces may always use it."`
+	Admin    Admin      `toml:"admin" doc:"HTTP for the operator: /healthz, /readyz, /metrics (Prometheus)."`
+	Shards   Shards     `toml:"shards" doc:"Shards of the forwarding tables."`
+
+	pos positions
+}
+
+// Log configures logging.
+type Log struct {
+	Level  string `toml:"level" choices:"debug,info,warn,error" doc:"debug adds faces and routes that come and go."`
+	Format string `toml:"format" choices:"console,json" doc:"For people, or for machines."`
+}
+
+// Faces configures listeners and the limits of faces.
+type Faces struct {
+	Max  int  `toml:"max" min:"16" max:"1000000" doc:"Faces in all."`
+	UDP  UDP  `toml:"udp" doc:"UDP unicast. A datagram from a new peer makes a face on demand."`
+	TCP  TCP  `toml:"tcp" doc:"TCP."`
+	Unix Unix `toml:"unix" doc:"Unix socket of local applications."`
+}
+
+// UDP configures the UDP listeners and all UDP faces.
+type UDP struct {
+	Listen      []string `toml:"listen" doc:"Addresses, as \"0.0.0.0:6363\" or \"[::]:6363\"."`
+	MTU         int      `toml:"mtu" min:"0" max:"8800" doc:"Largest datagram payload in bytes; 0 follows the path."`
+	IdleTimeout Duration `toml:"idle_timeout" min:"1s" max:"720h" doc:"A face made on demand that hears nothing for so long is removed."`
+	MaxFaces    int      `toml:"max_faces" min:"1" max:"1000000" doc:"Faces made on demand, for each listener."`
+}
+
+// TCP configures the TCP listeners.
+type TCP struct {
+	Listen   []string `toml:"listen" doc:"Addresses, as \"0.0.0.0:6363\" or \"[::]:6363\"."`
+	MaxFaces int      `toml:"max_faces" min:"1" max:"1000000" doc:"Accepted connections, for each listener."`
+}
+
+// Unix configures the Unix socket.
+type Unix struct {
+	Path     string `toml:"path" doc:"Where applications look for it unless NDN_CLIENT_TRANSPORT or client.conf\nsay otherwise."`
+	MaxFaces int    `toml:"max_faces" min:"1" max:"1000000" doc:"Accepted connections."`
+}
+
+// Face is a face to a peer.
+type Face struct {
+	URI         string `toml:"uri" required:"true" example:"udp4://192.0.2.7:6363" doc:"udp4://, udp6://, tcp4://, tcp6:// with address and port, or unix:// with a path."`
+	Name        string `toml:"name" example:"pop-paris" doc:"Routes refer to the face by it."`
+	Persistency string `toml:"persistency" choices:"permanent,persistent" example:"permanent" doc:"A permanent face reconnects; a persistent one is gone when it fails."`
+	MTU         int    `toml:"mtu" min:"0" max:"8800" example:"0" doc:"Largest datagram payload in bytes; 0: as [faces.udp]."`
+}
+
+// Route is a static route.
+type Route struct {
+	Prefix       string `toml:"prefix" required:"true" example:"/cdn" doc:"Name prefix."`
+	Face         string `toml:"face" required:"true" example:"pop-paris" doc:"Name or URI of a [[face]]."`
+	Cost         int    `toml:"cost" min:"0" max:"4294967295" example:"10" doc:"The lowest is preferred."`
+	ChildInherit bool   `toml:"child_inherit" example:"true" doc:"Longer prefixes that have routes use this one too."`
+	Capture      bool   `toml:"capture" example:"false" doc:"The prefix uses no routes of shorter ones."`
+}
+
+// Strategy is the choice of a strategy for a prefix.
+type Strategy struct {
+	Prefix   string         `toml:"prefix" required:"true" example:"/cdn" doc:"Name prefix."`
+	Strategy string         `toml:"strategy" required:"true" example:"multicast" doc:"Short name, or full name as in NFD (/localhost/nfd/strategy/…)."`
+	Params   map[string]any `toml:"params" example:"{ retx-suppression-initial = 10 }" doc:"Parameters of the strategy."`
+}
+
+// CS configures the content store.
+type CS struct {
+	Capacity Size   `toml:"capacity" min:"0" max:"16TiB" doc:"Memory for Data; 0 keeps none."`
+	Policy   string `toml:"policy" doc:"Which Data leaves when it is full."`
+	Admit    bool   `toml:"admit" doc:"Keep the Data that passes."`
+	Serve    bool   `toml:"serve" doc:"Answer from it."`
+}
+
+// PIT bounds the pending Interest table.
+type PIT struct {
+	MaxEntries        int `toml:"max_entries" min:"16" max:"100000000" doc:"Pending Interests in all."`
+	MaxEntriesPerFace int `toml:"max_entries_per_face" min:"16" max:"100000000" doc:"Pending Interests that one face may cause."`
+}
+
+// Network places the forwarder.
+type Network struct {
+	ProducerRegions []string `toml:"producer_regions" doc:"Forwarding hints that end here, as \"/cdn/origin\"."`
+}
+
+// Mgmt configures management.
+type Mgmt struct {
+	Localhop bool `toml:"localhop" doc:"Let remote hosts register prefixes at /localhop/nfd."`
+}
+
+// Admin configures the operator's HTTP server.
+type Admin struct {
+	Listen string `toml:"listen" doc:"Address and port; keep it on loopback, it asks nobody who they are."`
+	Pprof  bool   `toml:"pprof" doc:"Serve profiles at /debug/pprof/."`
+}
+
+// Shards configures the partition of the forwarding tables.
+type Shards struct {
+	Count int `toml:"count" min:"1" max:"1" doc:"One is what this version runs."`
+}
+
+// Default returns the configuration that an empty file has. unixPath is the
+// socket that applications of this platform look for.
+func Default(unixPath string) *Config {
+	return &Config{
+		Log: Log{Level: "info", Format: "console"},
+		Faces: Faces{
+			Max: 65536,
+			UDP: UDP{
+				Listen:      []string{"0.0.0.0:6363", "[::]:6363"},
+				IdleTimeout: Duration(10 * time.Minute),
+				MaxFaces:    4096,
+			},
+			TCP:  TCP{Listen: []string{"0.0.0.0:6363", "[::]:6363"}, MaxFaces: 4096},
+			Unix: Unix{Path: unixPath, MaxFaces: 4096},
+		},
+		CS: CS{Capacity: 256 << 20, Policy: "lru", Admit: true, Serve: true},
+
+		Network: Network{ProducerRegions: []string{}},
+		PIT:     PIT{MaxEntries: 1 << 20, MaxEntriesPerFace: 1 << 18},
+		Admin:   Admin{Listen: "127.0.0.1:9363"},
+		Shards:  Shards{Count: 1},
+	}
+}
+
+// defaulter is a repeated table with defaults of its own.
+type defaulter interface{ setDefaults() }
+
+func (f *Face) setDefaults()  { f.Persistency = "permanent" }
+func (r *Route) setDefaults() { r.ChildInherit = true }
+
+// SystemUnixPath is the Unix socket on the named operating system (GOOS).
+func SystemUnixPath(goos string) string {
+	if goos == "linux" {
+		return "/run/nfd/nfd.sock"
+	}
+	return "/var/run/nfd/nfd.sock"
+}

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Size is a number of bytes. In a file: an integer, or a string with one of
+// the units B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (of 1024).
+type Size int64
+
+var units = []struct {
+	name string
+	n    int64
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
+}
+
+// ParseSize reads a size in the notation of the file.
+func ParseSize(s string) (Size, error) {
+	num, mult := strings.TrimSpace(s), int64(1)
+	for _, u := range units {
+		if strings.HasSuffix(num, u.name) {
+			num, mult = strings.TrimSpace(strings.TrimSuffix(num, u.name)), u.n
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(num, 64)
+	if err != nil || math.IsNaN(v) || v < 0 || strings.ContainsAny(num, "xXpP_") {
+		return 0, fmt.Errorf("%q is not a size, such as \"64MiB\" or \"2GB\" (units: B kB MB GB TB KiB MiB GiB TiB)", s)
+	}
+	if v *= float64(mult); v >= math.MaxInt64 {
+		return 0, fmt.Errorf("%q is too large", s)
+	}
+	return Size(v), nil
+}
+
+// String writes a size with the largest unit that divides it.
+func (s Size) String() string {
+	if s == 0 {
+		return "0B"
+	}
+	for _, u := range units {
+		if int64(s)%u.n == 0 {
+			return strconv.FormatInt(int64(s)/u.n, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(s), 10) + "B"
+}
+
+// Duration is a time span. In a file: a string as "10ms", "1m30s".
+type Duration time.Duration
+
+// ParseDuration reads a duration in the notation of the file.
+func ParseDuration(s string) (Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration, such as \"10ms\", \"1m30s\" (units: ns us ms s m h)", s)
+	}
+	return Duration(d), nil
+}
+
+// String writes a duration without units that are zero.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
