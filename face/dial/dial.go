@@ -3,6 +3,7 @@ package dial
 
 import (
 	"fmt"
+	"net"
 	"strings"
 
 	"ndnpop/face"
@@ -31,9 +32,9 @@ func Open(uri string) (face.Server, error) {
 	case "unix":
 		s, err = unix.Dial(rest, unix.Options{})
 	case "tcp", "tcp4", "tcp6":
-		s, err = tcp.Dial(rest, tcp.Options{})
+		s, err = tcp.Dial(withPort(rest), tcp.Options{Family: scheme})
 	case "udp", "udp4", "udp6":
-		s, err = udp.Dial(rest, udp.Options{})
+		s, err = udp.Dial(withPort(rest), udp.Options{Family: scheme})
 	default:
 		return nil, fmt.Errorf("dial: unknown scheme %q in %q: choose one of %s", scheme, uri, strings.Join(schemes, ", "))
 	}
@@ -41,4 +42,13 @@ func Open(uri string) (face.Server, error) {
 		return nil, fmt.Errorf("dial %s: %w", uri, err)
 	}
 	return s, nil
+}
+
+// withPort adds the default port to an authority that has none.
+func withPort(host string) string {
+	host = strings.TrimSuffix(host, "/")
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), DefaultPort)
 }

@@ -30,6 +30,9 @@ type Options struct {
 	// MaxPeers bounds the peers of a Listener; 0 means 65536. When reached,
 	// new ones are dropped and counted until one is closed.
 	MaxPeers int
+	// Family is "udp", "udp4" or "udp6"; empty means "udp". It matters to
+	// Dial, when a host has addresses of both.
+	Family string
 	// Plain avoids everything that only Linux has.
 	Plain bool
 }

@@ -3,9 +3,17 @@ package unix
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
 
 	"ndnpop/face"
+	"ndnpop/face/stream"
 )
 
 // Options of a socket. The zero value is usable.
@@ -18,25 +26,168 @@ type Options struct {
 	Mode fs.FileMode
 }
 
-// Listener accepts connections.
-type Listener struct{}
+// sendBuffer is the size of a socket's send buffer in bytes: enough that a
+// peer that is scheduled a little late does not fill it.
+const sendBuffer = 1 << 20
 
-var errNotYet = errors.New("unix: not yet")
+// LiveError says that a process already listens on a socket file.
+type LiveError struct {
+	Path string
+	PID  int // 0 when the system does not tell
+}
+
+func (e *LiveError) Error() string {
+	who := "another process"
+	if e.PID != 0 {
+		who = "process " + strconv.Itoa(e.PID)
+	}
+	return fmt.Sprintf("unix: %s already listens on %s: stop it, or choose another path", who, e.Path)
+}
+
+// Is makes a LiveError an EADDRINUSE for errors.Is.
+func (e *LiveError) Is(target error) bool { return target == syscall.EADDRINUSE }
+
+// Listener accepts connections.
+type Listener struct {
+	*stream.Listener
+	path string
+	file fs.FileInfo
+
+	once sync.Once
+	err  error
+}
 
 // Listen makes a socket file at path. The directory is made if it does not
 // exist. A socket file that nobody listens on is replaced; one that a process
-// listens on is refused with a *LiveError.
-func Listen(path string, o Options) (*Listener, error) { return nil, errNotYet }
+// listens on is refused with a *LiveError, and a file that is no socket is
+// left alone.
+func Listen(path string, o Options) (*Listener, error) {
+	if o.Mode == 0 {
+		o.Mode = 0o666
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, cannot("create the directory of", path, err)
+	}
+	unlock, err := lockDir(filepath.Dir(path))
+	if err != nil {
+		return nil, cannot("create", path, err)
+	}
+	defer unlock()
+	l, err := bind(path, o.Mode)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		if err := removeStale(path); err != nil {
+			return nil, err
+		}
+		l, err = bind(path, o.Mode)
+	}
+	if err != nil {
+		return nil, cannot("create", path, err)
+	}
+	l.SetUnlinkOnClose(false)
+	// The mode that bind gave is limited by the umask.
+	err = os.Chmod(path, o.Mode)
+	var file fs.FileInfo
+	if err == nil {
+		file, err = os.Lstat(path)
+	}
+	if err != nil {
+		_ = l.Close()
+		_ = os.Remove(path)
+		return nil, cannot("set the mode of", path, err)
+	}
+	local := "unix://" + path
+	wrap := func(c net.Conn) (*stream.Transport, error) { return accepted(c, local, o) }
+	return &Listener{Listener: stream.NewListener(l, local, wrap), path: path, file: file}, nil
+}
 
-// Serve implements face.Listener.
-func (l *Listener) Serve(accept face.Acceptor) error { return errNotYet }
+// cannot explains an error about a socket file.
+func cannot(what, path string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("unix: cannot %s %s: %w: run as a user who may write there, or choose another path for the socket", what, path, err)
+	}
+	return fmt.Errorf("unix: cannot %s %s: %w", what, path, err)
+}
 
-// URI implements face.Listener.
-func (l *Listener) URI() string { return "" }
+// removeStale removes the socket file of a process that is gone.
+func removeStale(path string) error {
+	fi, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return cannot("look at", path, err)
+	case fi.Mode()&fs.ModeSocket == 0:
+		return fmt.Errorf("unix: %s exists and is not a socket: remove it, or choose another path", path)
+	}
+	c, err := net.Dial("unix", path)
+	switch {
+	case err == nil:
+		pid := peerPID(c.(*net.UnixConn))
+		_ = c.Close()
+		return &LiveError{Path: path, PID: pid}
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, syscall.EAGAIN):
+		// Its backlog is full, so somebody has it open.
+		return &LiveError{Path: path}
+	default:
+		return cannot("connect to", path, err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cannot("replace", path, err)
+	}
+	return nil
+}
 
 // Close implements face.Listener. It removes the socket file, unless another
 // process has replaced it.
-func (l *Listener) Close() error { return nil }
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		if fi, err := os.Lstat(l.path); err == nil && os.SameFile(fi, l.file) {
+			l.err = os.Remove(l.path)
+		}
+		l.err = errors.Join(l.err, l.Listener.Close())
+	})
+	return l.err
+}
 
 // Dial connects to the socket at path.
-func Dial(path string, o Options) (face.Server, error) { return nil, errNotYet }
+func Dial(path string, o Options) (face.Server, error) {
+	c, err := net.Dial("unix", path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("unix: there is no socket %s: is a forwarder running? %w", path, err)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("unix: this user may not use %s: %w", path, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("unix: nobody listens on %s: %w: %w", path, face.ErrRefused, err)
+	case err != nil:
+		return nil, fmt.Errorf("unix: %w", err)
+	}
+	return wrap(c, face.Info{RemoteURI: "unix://" + path, LocalURI: fdURI(c)}, o)
+}
+
+func accepted(c net.Conn, local string, o Options) (*stream.Transport, error) {
+	return wrap(c, face.Info{RemoteURI: fdURI(c), LocalURI: local}, o)
+}
+
+func wrap(c net.Conn, info face.Info, o Options) (*stream.Transport, error) {
+	uc := c.(*net.UnixConn)
+	// Failing costs speed only.
+	_ = uc.SetWriteBuffer(sendBuffer)
+	info.Scope = face.ScopeLocal
+	t, err := stream.New(uc, info, o.Queue)
+	if err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("unix: %w", err)
+	}
+	return t, nil
+}
+
+// fdURI is the URI of an end that has no path (ndn-cxx: fd://N).
+func fdURI(c net.Conn) string {
+	n := uintptr(0)
+	if raw, err := c.(*net.UnixConn).SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { n = fd })
+	}
+	return "fd://" + strconv.FormatUint(uint64(n), 10)
+}

@@ -1,0 +1,284 @@
+// Package stream carries frames over a connected byte stream: what TCP and
+// Unix sockets share.
+//
+// Receiving reads as much as the socket has and delivers the frames where
+// they lie. Sending writes straight to the socket, without waiting; what it
+// does not take goes into a bounded queue that a goroutine of the transport
+// drains. So a peer that does not read costs its own frames and nobody
+// else's time.
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ndnpop/face"
+	"ndnpop/face/internal/outq"
+	"ndnpop/ndn"
+)
+
+// DefaultQueue is the default bound on the bytes that wait for a peer that
+// does not drain: the Data of a large window.
+const DefaultQueue = 4 << 20
+
+// The receive buffer begins small, because most of many faces are quiet, and
+// doubles whenever a read fills it.
+const (
+	firstBuffer = 16 << 10
+	lastBuffer  = 128 << 10
+	batchFrames = 256
+)
+
+// Conn is a connection of the operating system's.
+type Conn interface {
+	net.Conn
+	syscall.Conn
+}
+
+// Transport is a face.Server over a Conn.
+type Transport struct {
+	info  face.Info
+	conn  Conn
+	raw   syscall.RawConn
+	outq  *outq.Meter
+	limit int
+
+	// Set once, so that starting them does not allocate.
+	writeFn func(fd uintptr)
+	drainFn func()
+
+	queued   atomic.Int64 // bytes in queue
+	drainers sync.WaitGroup
+
+	mu       sync.Mutex
+	queue    queue
+	draining bool  // drain runs; only it writes to conn
+	err      error // why the transport ends; nil while it lives
+	out      []byte
+	written  int
+	writeErr error
+}
+
+// New makes a transport of conn and owns it. queue bounds the bytes that wait
+// for the peer, 0 means DefaultQueue. info.Stream gets set.
+func New(conn Conn, info face.Info, queue int) (*Transport, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
+	}
+	if queue <= 0 {
+		queue = DefaultQueue
+	}
+	info.Stream = true
+	t := &Transport{info: info, conn: conn, raw: raw, outq: outq.New(raw), limit: queue}
+	t.writeFn = func(fd uintptr) { t.written, t.writeErr = writeNow(fd, t.out) }
+	t.drainFn = t.drain
+	return t, nil
+}
+
+// Info implements face.Transport.
+func (t *Transport) Info() face.Info { return t.info }
+
+// MTU implements face.Transport.
+func (t *Transport) MTU() int { return ndn.MaxPacketSize }
+
+// QueueLen implements face.Transport.
+func (t *Transport) QueueLen() int { return int(t.queued.Load()) + t.outq.Len() }
+
+// Send implements face.Transport. It never sends a part of a frame without
+// the rest following.
+func (t *Transport) Send(b *face.Frames) (dropped int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return b.Len()
+	}
+	n := 0
+	if !t.draining {
+		var err error
+		if n, err = t.write(b.Buf[:end(b)]); err != nil {
+			t.failLocked(err)
+			return b.Len()
+		}
+		if n == end(b) {
+			return 0
+		}
+	}
+	return t.enqueue(b, n)
+}
+
+func end(b *face.Frames) int {
+	if len(b.Ends) == 0 {
+		return 0
+	}
+	return b.Ends[len(b.Ends)-1]
+}
+
+// write writes what the socket takes at once.
+func (t *Transport) write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	t.out = p
+	err := t.raw.Control(t.writeFn)
+	t.out = nil
+	if err != nil {
+		return 0, err
+	}
+	return t.written, t.writeErr
+}
+
+// enqueue queues the frames of b after its first n bytes, which have been
+// written. The frame that n lies in is completed even if the queue is full.
+func (t *Transport) enqueue(b *face.Frames, n int) (dropped int) {
+	start := 0
+	for _, e := range b.Ends {
+		switch {
+		case e <= n:
+		case start < n:
+			t.queue.append(b.Buf[n:e])
+		case t.queue.len+e-start > t.limit:
+			dropped++
+		default:
+			t.queue.append(b.Buf[start:e])
+		}
+		start = e
+	}
+	t.queued.Store(int64(t.queue.len))
+	if t.queue.len > 0 && !t.draining {
+		t.draining = true
+		t.drainers.Add(1)
+		go t.drainFn()
+	}
+	return dropped
+}
+
+// drain writes the queue, and ends when it is empty.
+func (t *Transport) drain() {
+	defer t.drainers.Done()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		p := t.queue.first()
+		if len(p) == 0 || t.err != nil {
+			t.draining = false
+			return
+		}
+		t.mu.Unlock()
+		n, err := t.conn.Write(p)
+		t.mu.Lock()
+		t.queue.drop(n)
+		t.queued.Store(int64(t.queue.len))
+		if err != nil {
+			t.failLocked(err)
+		}
+	}
+}
+
+// failLocked ends the transport for the reason err, once.
+func (t *Transport) failLocked(err error) {
+	if t.err != nil {
+		return
+	}
+	t.err = reason(err)
+	// Closing wakes Serve and drain.
+	_ = t.conn.Close()
+}
+
+// reason says what an error of the socket means for the face.
+func reason(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return face.ErrPeerClosed
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("%w: %w", face.ErrPeerClosed, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: %w", face.ErrRefused, err)
+	}
+	return err
+}
+
+// Close implements face.Transport. Frames that wait are discarded.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failLocked(face.ErrClosed)
+	return nil
+}
+
+// Serve implements face.Server.
+func (t *Transport) Serve(r face.Receiver) error {
+	err := t.receive(r)
+	t.mu.Lock()
+	t.failLocked(err)
+	err = t.err
+	t.mu.Unlock()
+	t.drainers.Wait()
+	t.mu.Lock()
+	t.queue.reset()
+	t.queued.Store(0)
+	t.mu.Unlock()
+	r.Closed(err)
+	return err
+}
+
+func (t *Transport) receive(r face.Receiver) error {
+	buf := make([]byte, firstBuffer)
+	frames := make([][]byte, 0, batchFrames)
+	have := 0
+	for {
+		n, err := t.conn.Read(buf[have:])
+		if err != nil {
+			return err
+		}
+		have += n
+		used, err := deliver(buf[:have], frames, r)
+		if err != nil {
+			return err
+		}
+		full := have == len(buf)
+		if full && len(buf) < lastBuffer {
+			bigger := make([]byte, 2*len(buf))
+			copy(bigger, buf[used:have])
+			buf = bigger
+		} else {
+			copy(buf, buf[used:have])
+		}
+		have -= used
+	}
+}
+
+// deliver passes the whole frames in b to r, and says how many bytes they
+// were. frames is memory to use.
+func deliver(b []byte, frames [][]byte, r face.Receiver) (used int, err error) {
+	flush := false
+	for err == nil {
+		frames = frames[:0]
+		for len(frames) < cap(frames) {
+			var size int
+			size, err = ndn.PacketSize(b[used:], ndn.MaxPacketSize)
+			if err != nil || size == 0 || size > len(b)-used {
+				break
+			}
+			frames = append(frames, b[used:used+size:used+size])
+			used += size
+		}
+		if len(frames) == 0 {
+			break
+		}
+		r.Receive(frames)
+		flush = true
+	}
+	if flush {
+		r.Flush()
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", face.ErrFraming, err)
+	}
+	return used, err
+}

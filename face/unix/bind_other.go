@@ -1,0 +1,14 @@
+//go:build !unix
+
+package unix
+
+import (
+	"io/fs"
+	"net"
+)
+
+func bind(path string, _ fs.FileMode) (*net.UnixListener, error) {
+	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+}
+
+func lockDir(string) (unlock func(), err error) { return func() {}, nil }
