@@ -37,7 +37,8 @@ type Reassembly struct {
 	// MaxFragments.
 	Packets int
 	// Timeout of an incomplete packet, since its first fragment came. 0 means
-	// 500 ms (NFD).
+	// 500 ms (NFD), and 3 s with reliability, whose retransmissions take
+	// longer.
 	Timeout time.Duration
 }
 
@@ -107,6 +108,9 @@ func (c *Config) defaults() {
 	}
 	c.MTU = max(c.MTU, MinMTU)
 	set(&c.Reassembly.Packets, 128)
+	if c.Reliability.On {
+		set(&c.Reassembly.Timeout, 3*time.Second)
+	}
 	set(&c.Reassembly.Timeout, 500*time.Millisecond)
 	set(&c.Marking.Threshold, 64<<10)
 	set(&c.Marking.Interval, 100*time.Millisecond)

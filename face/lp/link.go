@@ -34,7 +34,7 @@ var (
 // Link is the link service of one face.
 type Link struct {
 	cfg  Config
-	seq  uint64
+	seq  uint64 // of the next fragment
 	ctr  Counters
 	mark marker
 	reas reassembler
@@ -49,6 +49,10 @@ type Link struct {
 func New(cfg Config) *Link {
 	cfg.defaults()
 	l := &Link{cfg: cfg, seq: cfg.FirstSequence}
+	l.reas.init(cfg.Reassembly)
+	if cfg.Reliability.On {
+		l.rel = newReliability(cfg.Reliability, cfg.FirstSequence)
+	}
 	return l
 }
 
@@ -58,36 +62,203 @@ func New(cfg Config) *Link {
 // is. Not ok without an error is a fragment of a packet that is not complete,
 // a repeated one, or a frame that only carried acknowledgements.
 func (l *Link) Receive(now ndn.Time, frame []byte, p *ndn.Packet) (ok bool, err error) {
-	return false, nil
+	l.ctr.InFrames++
+	l.ctr.InBytes += uint64(len(frame))
+	if len(frame) > ndn.MaxPacketSize {
+		l.ctr.InOversize++
+		return false, ErrOversize
+	}
+	in := &l.in
+	if err := in.Parse(frame); err != nil {
+		l.ctr.InParse++
+		return false, err
+	}
+	if l.rel != nil && !l.rel.receive(now, l, in) {
+		l.ctr.InDuplicate++
+		return false, nil
+	}
+	if in.Fragment == nil {
+		return false, nil
+	}
+	if in.FragIndex >= in.FragCount || in.FragCount > MaxFragments {
+		l.ctr.InFragment++
+		return false, ErrFragment
+	}
+	net, fields := in.Fragment, &in.LpFields
+	if in.FragCount > 1 {
+		net, fields, err = l.reas.add(now, in, &l.ctr)
+		if net == nil {
+			return false, err
+		}
+	}
+	if err := p.Parse(net, fields); err != nil {
+		l.ctr.InNetParse++
+		return false, err
+	}
+	if !l.admit(p) {
+		l.ctr.InFields++
+		return false, ErrFields
+	}
+	l.ctr.InPackets++
+	return true, nil
+}
+
+// admit checks which fields a packet may have, and clears those that do not
+// concern us (NFD, GenericLinkService::decodeInterest and the like).
+func (l *Link) admit(p *ndn.Packet) bool {
+	if !l.cfg.Application {
+		p.IncomingFace = 0
+	}
+	switch p.Kind {
+	case ndn.KindInterest:
+		if p.NoCache || p.Announcement != nil {
+			return false
+		}
+		return !p.HasNextHopFace || l.cfg.LocalFields
+	case ndn.KindData:
+		if p.HasNextHopFace || p.NonDiscovery {
+			return false
+		}
+		p.NoCache = p.NoCache && l.cfg.LocalFields
+		return true
+	}
+	return !(p.HasNextHopFace || p.NoCache || p.NonDiscovery || p.Announcement != nil)
 }
 
 // Send appends the frames of one network packet (for a Nack, the Interest)
 // to out. It keeps neither wire nor f, and drops fields that the face may not
 // send. A nil f means no fields. On an error nothing is appended.
 func (l *Link) Send(now ndn.Time, wire []byte, f *ndn.LpFields, out *face.Frames) error {
+	if len(wire) == 0 || len(wire) > ndn.MaxPacketSize {
+		l.ctr.OutOversize++
+		return ErrOversize
+	}
+	l.fields = ndn.LpFields{}
+	if f != nil {
+		l.fields = *f
+		if !l.cfg.LocalFields {
+			l.fields.IncomingFace = 0
+			l.fields.NextHopFace, l.fields.HasNextHopFace = 0, false
+			l.fields.NoCache = false
+		}
+	}
+	if l.mark.now(now, &l.cfg.Marking) {
+		l.fields.CongestionMark = max(l.fields.CongestionMark, 1)
+		l.ctr.OutMarked++
+	}
+	l.hdr = ndn.LpHeader{LpFields: &l.fields}
+	if l.rel != nil {
+		// Every fragment of a reliable link has both numbers.
+		l.hdr.HasSequence, l.hdr.HasTx = true, true
+		if !l.rel.open(now, wire, l.fields.IsNack) {
+			l.ctr.OutQueue++
+			return ErrQueueFull
+		}
+	}
+	err := l.fit(now, wire, out)
+	if l.rel != nil {
+		l.rel.close()
+	}
+	if err != nil {
+		l.ctr.OutOversize++
+		return err
+	}
+	l.ctr.OutPackets++
 	return nil
+}
+
+// fit sends wire in one frame or in several.
+func (l *Link) fit(now ndn.Time, wire []byte, out *face.Frames) error {
+	switch {
+	case l.fits(len(wire)):
+	case l.cfg.Fragment:
+		return l.fragment(now, wire, out)
+	case !l.shed(len(wire)):
+		return ErrOversize
+	}
+	l.hdr.Sequence = l.seq
+	if l.hdr.HasSequence {
+		l.seq++
+	}
+	l.emit(now, wire, out)
+	return nil
+}
+
+func (l *Link) fits(n int) bool { return ndn.LpPacketSize(&l.hdr, n) <= l.cfg.MTU }
+
+// shed drops fields that a packet of n bytes can do without, so that it fits.
+// A PIT token goes last: without it the peer finds the entry by name.
+func (l *Link) shed(n int) bool {
+	f := &l.fields
+	f.PathTag, f.HasPathTag = ndn.PathTag{}, false
+	f.ReplicaSelect, f.HasReplicaSelect = 0, false
+	f.CongestionMark, f.Announcement, f.IncomingFace = 0, nil, 0
+	if !l.fits(n) {
+		f.PitToken = nil
+	}
+	if !l.fits(n) {
+		return false
+	}
+	l.ctr.OutShed++
+	return true
+}
+
+// emit sends one fragment under l.hdr.
+func (l *Link) emit(now ndn.Time, payload []byte, out *face.Frames) {
+	if l.rel != nil {
+		l.rel.send(now, l, payload, out)
+		return
+	}
+	start := len(out.Buf)
+	out.Buf = ndn.AppendLpPacket(out.Buf, &l.hdr, payload)
+	l.sent(start, out)
+}
+
+// sent ends and counts the frame that begins at start.
+func (l *Link) sent(start int, out *face.Frames) {
+	out.End()
+	l.ctr.OutFrames++
+	l.ctr.OutBytes += uint64(len(out.Buf) - start)
 }
 
 // Queue tells the length of the transport's outgoing queue in bytes, which
 // decides on congestion marks. Drivers call it before a batch of packets.
-func (l *Link) Queue(now ndn.Time, length int) {}
+func (l *Link) Queue(now ndn.Time, length int) { l.mark.queue(now, length, &l.cfg.Marking) }
 
 // Deadline is when Tick is to be called next, ndn.Never when nothing waits.
 // It may change with each call of Receive, Send and Tick.
-func (l *Link) Deadline() ndn.Time { return ndn.Never }
+func (l *Link) Deadline() ndn.Time {
+	d := l.reas.deadline()
+	if l.rel != nil {
+		d = min(d, l.rel.deadline())
+	}
+	return d
+}
 
 // Tick does what is due: drops incomplete packets that are too old, sends
 // lost fragments again and acknowledgements that found no packet to ride on.
 // It appends frames to out. Early calls do no harm.
-func (l *Link) Tick(now ndn.Time, out *face.Frames) {}
+func (l *Link) Tick(now ndn.Time, out *face.Frames) {
+	l.reas.expire(now, &l.ctr)
+	if l.rel != nil {
+		l.rel.tick(now, l, out)
+	}
+}
 
 // GaveUp takes the wire of one Interest that the reliability feature gave up
-// on. Drivers ask after Tick, until ok is false, and tell the forwarder. wire
-// is valid until the next call of a method.
-func (l *Link) GaveUp() (wire []byte, ok bool) { return nil, false }
+// on. Drivers ask after Receive and Tick, until ok is false, and tell the
+// forwarder. wire is valid until the next call of GaveUp, Send or Tick.
+func (l *Link) GaveUp() (wire []byte, ok bool) {
+	if l.rel == nil {
+		return nil, false
+	}
+	return l.rel.gaveUp()
+}
 
-// SetMTU changes the MTU in bytes for the packets sent from now on.
-func (l *Link) SetMTU(mtu int) {}
+// SetMTU changes the MTU in bytes, within MinMTU and ndn.MaxPacketSize, for
+// the packets sent from now on. A reliable link's fragments that wait for
+// acknowledgement keep their size.
+func (l *Link) SetMTU(mtu int) { l.cfg.MTU = min(max(mtu, MinMTU), ndn.MaxPacketSize) }
 
 // MTU is the largest frame in bytes that is made.
 func (l *Link) MTU() int { return l.cfg.MTU }
@@ -98,12 +269,28 @@ func (l *Link) SetLocalFields(on bool) { l.cfg.LocalFields = on }
 // LocalFields reports whether local fields are on.
 func (l *Link) LocalFields() bool { return l.cfg.LocalFields }
 
+// SetReliable turns the reliability feature on or off. Off forgets what waits
+// for acknowledgement.
+func (l *Link) SetReliable(on bool) {
+	switch {
+	case on && l.rel == nil:
+		l.rel = newReliability(l.cfg.Reliability, l.cfg.FirstSequence)
+	case !on:
+		l.rel = nil
+	}
+}
+
 // Reliable reports whether the reliability feature is on.
 func (l *Link) Reliable() bool { return l.rel != nil }
 
+// SetMarking changes the congestion marking; zero values mean the defaults.
+func (l *Link) SetMarking(m Marking) {
+	l.cfg.Marking = m
+	l.cfg.defaults()
+}
+
+// Marking returns the settings of the congestion marking.
+func (l *Link) Marking() Marking { return l.cfg.Marking }
+
 // Counters returns a copy of the counters.
 func (l *Link) Counters() Counters { return l.ctr }
-
-type marker struct{}
-type reassembler struct{}
-type reliability struct{}

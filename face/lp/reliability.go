@@ -1,0 +1,478 @@
+package lp
+
+import (
+	"encoding/binary"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/ndn"
+)
+
+// The reliability feature of NDNLPv2. Differences from NFD's, none of them on
+// the wire: the least RTO is max(10 ms, 2 srtt), because a repair on the link
+// that takes longer than one end to end is of no use; time-outs of one
+// fragment back off; the unacknowledged fragments are bounded.
+const (
+	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
+	firstRTO    = time.Second
+	leastRTO    = 10 * time.Millisecond
+	backOffCap  = time.Second
+	maxAcks     = 4096 // acknowledgements that may wait to be sent
+	seenSlots   = 4096 // received Sequences that are remembered
+	maxGivenUp  = 1024 // Interests that wait for GaveUp
+	ackSize     = 12
+	txFieldSize = 12
+)
+
+// packet is a network packet of which fragments await acknowledgement.
+type packet struct {
+	left     int    // fragments not acknowledged
+	waiting  int    // fragments in the queue
+	dead     bool   // given up
+	interest []byte // the wire, if it is an Interest
+	next     *packet
+}
+
+// fragment is one frame that awaits acknowledgement, or its turn.
+type fragment struct {
+	pkt      *packet
+	body     []byte // the LpPacket's value with a TxSequence and no Ack
+	tx       int    // where in body the TxSequence element is
+	sent     ndn.Time
+	deadline ndn.Time
+	later    int // later transmissions that were acknowledged
+	retx     int
+	timeouts int
+	next     *fragment
+}
+
+// fifo is a list of fragments.
+type fifo struct{ head, tail *fragment }
+
+func (q *fifo) push(f *fragment) {
+	f.next = nil
+	if q.tail == nil {
+		q.head = f
+	} else {
+		q.tail.next = f
+	}
+	q.tail = f
+}
+
+func (q *fifo) pop() *fragment {
+	f := q.head
+	if q.head = f.next; q.head == nil {
+		q.tail = nil
+	}
+	f.next = nil
+	return f
+}
+
+// reliability is the state of both directions.
+type reliability struct {
+	cfg Reliability
+	rtt estimator
+
+	// Sending. ring holds the fragment of each transmission from base to
+	// next, nil when acknowledged or sent again under another number.
+	base, next uint64
+	ring       []*fragment
+	flying     int
+	lost       fifo // to be sent again
+	queue      fifo // not sent yet
+	queued     int  // packets with fragments in queue
+	timer      ndn.Time
+	pumpAt     ndn.Time // when the queues may move; ndn.Never if they may not
+	cur        *packet  // being sent
+	given      *packet  // given up and not asked for yet, oldest first
+	givenLast  *packet
+	givenN     int
+	told       *packet // its wire is the caller's until the next call
+	freeFrag   *fragment
+	freePkt    *packet
+
+	// Receiving.
+	acks  []uint64
+	ackAt ndn.Time
+	seen  []seen
+}
+
+// seen is a Sequence that was received, remembered until a time.
+type seen struct {
+	seq   uint64
+	until ndn.Time
+}
+
+func newReliability(cfg Reliability, first uint64) *reliability {
+	return &reliability{
+		cfg: cfg, base: first, next: first, ring: make([]*fragment, 64),
+		timer: ndn.Never, pumpAt: ndn.Never, ackAt: ndn.Never,
+	}
+}
+
+func (r *reliability) deadline() ndn.Time { return min(r.timer, r.pumpAt, r.ackAt) }
+
+// receive handles the acknowledgements of a frame and notes its own. It says
+// whether the frame is new.
+func (r *reliability) receive(now ndn.Time, l *Link, in *ndn.LpPacket) bool {
+	for {
+		tx, ok := in.NextAck()
+		if !ok {
+			break
+		}
+		r.acked(now, tx, &l.ctr)
+	}
+	if !in.HasTx {
+		return true
+	}
+	if len(r.acks) == maxAcks {
+		// Nobody calls Tick. The peer will send these fragments again.
+		l.ctr.AcksDropped++
+		copy(r.acks, r.acks[1:])
+		r.acks = r.acks[:maxAcks-1]
+	}
+	r.acks = append(r.acks, in.TxSequence)
+	switch {
+	case len(r.acks) >= acksPerFrame(l.cfg.MTU):
+		r.ackAt = now
+	case r.ackAt == ndn.Never:
+		r.ackAt = now.Add(r.cfg.AckDelay)
+	}
+	if !in.HasSequence {
+		return true
+	}
+	if r.seen == nil {
+		r.seen = make([]seen, seenSlots)
+	}
+	s := &r.seen[in.Sequence%seenSlots]
+	dup := s.seq == in.Sequence && now < s.until
+	// The peer sends again within its RTO, backed off; ours is the only one we
+	// know.
+	*s = seen{in.Sequence, now.Add(max(r.rtt.rto(), backOffCap))}
+	return !dup
+}
+
+// acked handles the acknowledgement of transmission tx. One that we did not
+// send, or that was acknowledged or repeated since, means nothing.
+func (r *reliability) acked(now ndn.Time, tx uint64, ctr *Counters) {
+	if tx-r.base >= r.next-r.base {
+		return
+	}
+	f := r.take(tx)
+	if f == nil {
+		return
+	}
+	ctr.Acked++
+	if f.retx == 0 {
+		r.rtt.sample(now.Sub(f.sent))
+	}
+	r.finish(f)
+	for t := r.base; t != tx; t++ {
+		if g := *r.slot(t); g != nil {
+			if g.later++; g.later >= laterAcks {
+				r.take(t)
+				r.lose(g, ctr)
+			}
+		}
+	}
+	r.trim()
+	r.wantPump(now)
+}
+
+func (r *reliability) slot(tx uint64) **fragment { return &r.ring[tx&uint64(len(r.ring)-1)] }
+
+// take removes the fragment of transmission tx from the ring.
+func (r *reliability) take(tx uint64) *fragment {
+	s := r.slot(tx)
+	f := *s
+	if f != nil {
+		*s = nil
+		r.flying--
+	}
+	return f
+}
+
+// trim moves base past what is settled.
+func (r *reliability) trim() {
+	for r.base != r.next && *r.slot(r.base) == nil {
+		r.base++
+	}
+	if r.flying == 0 {
+		r.timer = ndn.Never
+	}
+}
+
+// finish ends a fragment that is acknowledged, or whose packet was given up.
+func (r *reliability) finish(f *fragment) {
+	p := f.pkt
+	r.recycle(f)
+	if p.left--; p.left == 0 {
+		r.recyclePacket(p)
+	}
+}
+
+// lose decides what becomes of a lost fragment, which is in no list.
+func (r *reliability) lose(f *fragment, ctr *Counters) {
+	if f.pkt.dead {
+		r.finish(f)
+		return
+	}
+	if f.retx >= r.cfg.MaxRetx {
+		ctr.RetxExhausted++
+		r.giveUp(f)
+		return
+	}
+	f.retx++
+	f.later = 0
+	r.lost.push(f)
+}
+
+// giveUp ends the packet of f, which is in no list, with all its fragments.
+// Those in lists are dropped when their turn comes.
+func (r *reliability) giveUp(f *fragment) {
+	p := f.pkt
+	p.dead = true
+	if len(p.interest) > 0 && r.givenN < maxGivenUp {
+		r.givenN++
+		// One more user of the record, until it has been told.
+		p.left++
+		if r.givenLast == nil {
+			r.given = p
+		} else {
+			r.givenLast.next = p
+		}
+		r.givenLast = p
+	}
+	r.finish(f)
+	for t := r.base; t != r.next; t++ {
+		if g := *r.slot(t); g != nil && g.pkt == p {
+			r.finish(r.take(t))
+		}
+	}
+}
+
+// gaveUp takes the oldest Interest that was given up.
+func (r *reliability) gaveUp() ([]byte, bool) {
+	if p := r.told; p != nil {
+		r.told = nil
+		if p.left--; p.left == 0 {
+			r.recyclePacket(p)
+		}
+	}
+	p := r.given
+	if p == nil {
+		return nil, false
+	}
+	r.givenN--
+	if r.given = p.next; r.given == nil {
+		r.givenLast = nil
+	}
+	p.next = nil
+	r.told = p
+	return p.interest, true
+}
+
+// open begins a packet. It refuses when too many wait.
+func (r *reliability) open(now ndn.Time, wire []byte, nack bool) bool {
+	if r.queue.head != nil && r.queued >= r.cfg.Queue {
+		return false
+	}
+	p := r.freePkt
+	if p == nil {
+		p = new(packet)
+	} else {
+		r.freePkt = p.next
+	}
+	*p = packet{interest: p.interest[:0]}
+	if !nack && wire[0] == byte(ndn.TypeInterest) {
+		p.interest = append(p.interest, wire...)
+	}
+	r.cur = p
+	return true
+}
+
+// close ends what open began.
+func (r *reliability) close() {
+	p := r.cur
+	r.cur = nil
+	if p.left == 0 {
+		r.recyclePacket(p)
+	}
+}
+
+// send takes one fragment of the open packet: it leaves now or waits for the
+// window.
+func (r *reliability) send(now ndn.Time, l *Link, payload []byte, out *face.Frames) {
+	f := r.freeFrag
+	if f == nil {
+		f = new(fragment)
+	} else {
+		r.freeFrag = f.next
+	}
+	*f = fragment{pkt: r.cur, body: f.body[:0]}
+	r.cur.left++
+	f.body, f.tx = appendBody(f.body, &l.hdr, payload)
+	if r.flying >= r.cfg.Window || r.lost.head != nil || r.queue.head != nil {
+		if r.cur.waiting++; r.cur.waiting == 1 {
+			r.queued++
+		}
+		r.queue.push(f)
+		r.wantPump(now)
+		return
+	}
+	r.transmit(now, l, f, out)
+}
+
+// appendBody appends the value of the LpPacket, and says where its TxSequence
+// element begins: there acknowledgements belong, too.
+func appendBody(b []byte, h *ndn.LpHeader, payload []byte) ([]byte, int) {
+	start := len(b)
+	b = ndn.AppendLpPacket(b, h, payload)
+	// The outer type and length are made anew for each transmission.
+	_, n, tl, _ := ndn.ReadTL(b[start:])
+	copy(b[start:], b[start+tl:])
+	b = b[:start+n]
+	after := ndn.TLVSize(ndn.TypeLpFragment, len(payload))
+	if f := h.LpFields; f != nil {
+		rest := ndn.LpFields{
+			NonDiscovery: f.NonDiscovery, Announcement: f.Announcement,
+			HasPathTag: f.HasPathTag, PathTag: f.PathTag,
+			HasReplicaSelect: f.HasReplicaSelect, ReplicaSelect: f.ReplicaSelect,
+		}
+		after += rest.Size()
+	}
+	return b, len(b) - start - after - txFieldSize
+}
+
+// transmit sends a fragment under a new TxSequence, with the acknowledgements
+// that fit beside it.
+func (r *reliability) transmit(now ndn.Time, l *Link, f *fragment, out *face.Frames) {
+	if r.next-r.base == uint64(len(r.ring)) {
+		r.grow()
+	}
+	*r.slot(r.next) = f
+	r.flying++
+	f.sent = now
+	rto := r.rtt.rto()
+	if f.timeouts > 0 {
+		backed := float64(rto)
+		for range f.timeouts {
+			backed *= 1.5
+		}
+		rto = max(rto, time.Duration(min(backed, float64(backOffCap))))
+	}
+	f.deadline = now.Add(rto)
+	r.timer = min(r.timer, f.deadline)
+
+	space := valueRoom(l.cfg.MTU) - len(f.body)
+	n := min(max(space, 0)/ackSize, len(r.acks))
+	start := len(out.Buf)
+	b := ndn.AppendTL(out.Buf, ndn.TypeLpPacket, len(f.body)+n*ackSize)
+	b = append(b, f.body[:f.tx]...)
+	b = r.appendAcks(b, n)
+	tx := len(b)
+	b = append(b, f.body[f.tx:]...)
+	binary.BigEndian.PutUint64(b[tx+txFieldSize-8:], r.next)
+	r.next++
+	out.Buf = b
+	l.sent(start, out)
+}
+
+// appendAcks takes the n oldest acknowledgements.
+func (r *reliability) appendAcks(b []byte, n int) []byte {
+	for _, a := range r.acks[:n] {
+		b = binary.BigEndian.AppendUint64(ndn.AppendTL(b, ndn.TypeLpAck, 8), a)
+	}
+	r.acks = r.acks[:copy(r.acks, r.acks[n:])]
+	if len(r.acks) == 0 {
+		r.ackAt = ndn.Never
+	}
+	return b
+}
+
+func acksPerFrame(mtu int) int { return valueRoom(mtu) / ackSize }
+
+// grow doubles the ring.
+func (r *reliability) grow() {
+	old := r.ring
+	r.ring = make([]*fragment, 2*len(old))
+	for t := r.base; t != r.next; t++ {
+		*r.slot(t) = old[t&uint64(len(old)-1)]
+	}
+}
+
+// wantPump notes that fragments may be sent now, which needs a Tick.
+func (r *reliability) wantPump(now ndn.Time) {
+	if r.flying < r.cfg.Window && (r.lost.head != nil || r.queue.head != nil) {
+		r.pumpAt = min(r.pumpAt, now)
+	}
+}
+
+func (r *reliability) tick(now ndn.Time, l *Link, out *face.Frames) {
+	if r.timer <= now {
+		r.timeouts(now, &l.ctr)
+	}
+	r.pump(now, l, out)
+	if r.ackAt > now {
+		return
+	}
+	for len(r.acks) > 0 {
+		n := min(len(r.acks), acksPerFrame(l.cfg.MTU))
+		start := len(out.Buf)
+		out.Buf = r.appendAcks(ndn.AppendTL(out.Buf, ndn.TypeLpPacket, n*ackSize), n)
+		l.sent(start, out)
+	}
+}
+
+// timeouts finds the transmissions whose time is over. It looks at all of
+// them, but not more often than the earliest of their deadlines.
+func (r *reliability) timeouts(now ndn.Time, ctr *Counters) {
+	for t := r.base; t != r.next; t++ {
+		if f := *r.slot(t); f != nil && f.deadline <= now {
+			r.take(t)
+			f.timeouts++
+			r.lose(f, ctr)
+		}
+	}
+	r.timer = ndn.Never
+	for t := r.base; t != r.next; t++ {
+		if f := *r.slot(t); f != nil {
+			r.timer = min(r.timer, f.deadline)
+		}
+	}
+	r.trim()
+}
+
+// pump sends what the window allows: lost fragments first.
+func (r *reliability) pump(now ndn.Time, l *Link, out *face.Frames) {
+	r.pumpAt = ndn.Never
+	for r.flying < r.cfg.Window {
+		var f *fragment
+		switch {
+		case r.lost.head != nil:
+			f = r.lost.pop()
+			if !f.pkt.dead {
+				l.ctr.Retransmitted++
+			}
+		case r.queue.head != nil:
+			f = r.queue.pop()
+			if f.pkt.waiting--; f.pkt.waiting == 0 {
+				r.queued--
+			}
+		default:
+			return
+		}
+		if f.pkt.dead {
+			r.finish(f)
+			continue
+		}
+		r.transmit(now, l, f, out)
+	}
+}
+
+func (r *reliability) recycle(f *fragment) {
+	f.pkt = nil
+	f.next, r.freeFrag = r.freeFrag, f
+}
+
+func (r *reliability) recyclePacket(p *packet) { p.next, r.freePkt = r.freePkt, p }
