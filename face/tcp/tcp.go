@@ -55,11 +55,16 @@ func Listen(addr string, o Options) (*Listener, error) {
 // Dial connects to remote, e.g. 192.0.2.7:6363, within 5 seconds. Host names
 // are resolved.
 func Dial(remote string, o Options) (face.Server, error) {
+	return DialContext(context.Background(), remote, o)
+}
+
+// DialContext is Dial that ends early when ctx does.
+func DialContext(ctx context.Context, remote string, o Options) (face.Server, error) {
 	if o.Family == "" {
 		o.Family = "tcp"
 	}
 	d := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}
-	c, err := d.Dial(o.Family, remote)
+	c, err := d.DialContext(ctx, o.Family, remote)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("tcp: %w: %w", face.ErrRefused, err)
 	}
