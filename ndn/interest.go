@@ -208,6 +208,19 @@ func NextHint(hint []byte) (n Name, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
+// Rebase returns the name and the value of the forwarding hint as views of
+// wire, which is a copy of i.Wire.
+func (i *Interest) Rebase(wire []byte) (n Name, hint []byte) {
+	_, _, h, _ := ReadTL(wire)
+	_, l, nh, _ := ReadTL(wire[h:])
+	at := h + nh
+	n = wire[at : at+l : at+l]
+	if i.hintEnd != 0 {
+		hint = wire[i.hintEnd-len(i.ForwardingHint) : i.hintEnd : i.hintEnd]
+	}
+	return n, hint
+}
+
 // SetHopLimit patches the hop limit in place. It does nothing when the
 // Interest has none.
 func (i *Interest) SetHopLimit(v uint8) {

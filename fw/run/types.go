@@ -24,6 +24,7 @@ var (
 	ErrTooManyRoutes = errors.New("route table is full")
 	ErrReservedFace  = errors.New("reserved face")
 	ErrPersistency   = errors.New("persistency not possible for this face")
+	ErrNotLocal      = errors.New("local fields are for faces of local scope only")
 	ErrMTU           = errors.New("mtu out of bounds")
 	ErrNameTooLong   = errors.New("name has too many components")
 	ErrClosed        = errors.New("forwarder is closed")
@@ -35,7 +36,8 @@ type FaceSpec struct {
 	Persistency face.Persistency // persistent or permanent
 	Name        string           // the configuration's name of it; may be empty
 	MTU         int              // bytes; 0: the transport's own
-	LocalFields bool             // offer the local link fields (local scope only)
+	LocalFields bool             // allow the local link fields (local scope only)
+	Reliable    bool             // use the NDNLPv2 reliability feature; the peer must too
 }
 
 // FaceUpdate changes a face. Nil fields stay as they are.
@@ -43,6 +45,7 @@ type FaceUpdate struct {
 	Persistency *face.Persistency
 	MTU         *int // bytes; 0: the transport's own
 	LocalFields *bool
+	Reliable    *bool // the NDNLPv2 reliability feature
 	// CongestionMarking turns marking on or off; CongestionThreshold (bytes)
 	// and CongestionInterval are its parameters (NDNLPv2, "Congestion
 	// Marking").
@@ -63,6 +66,7 @@ type FaceInfo struct {
 	// idleness destroys; 0 for others.
 	ExpiresIn           time.Duration
 	LocalFields         bool
+	Reliable            bool
 	CongestionMarking   bool
 	CongestionThreshold int
 	CongestionInterval  time.Duration

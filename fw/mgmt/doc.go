@@ -1,0 +1,22 @@
+// Package mgmt is the server's side of the NFD management protocol: it answers
+// at the forwarder's internal face the commands, datasets and event streams
+// of /localhost/nfd and, where the configuration allows it, the route
+// registrations of /localhop/nfd, and tells the routing daemon at
+// /localhost/nlsr of the routes that applications registered.
+//
+// Nothing of it runs on the path of a packet. Requests are worked off one
+// after another, in the order they arrived, on the goroutine of the internal
+// face; only the creation of a face, which may wait for a peer, gets a
+// goroutine of its own. Events of the forwarder are queued by whoever caused
+// them and published by the server's one other goroutine (Run).
+//
+// # What a request meets
+//
+// A command must be signed, its parameters digest must be right, a rule of the
+// policy must allow its module from its face with its signature, and it must
+// not be a replay; otherwise the answer is 403 and the reason goes to the
+// Refused hook. Datasets may be read by every local face.
+//
+// A dataset is encoded once per discovery, kept for half a minute and cut into
+// segments as they are asked for. An unchanged table is not encoded again.
+package mgmt

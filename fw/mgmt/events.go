@@ -1,0 +1,186 @@
+package mgmt
+
+import (
+	"sync"
+	"time"
+
+	"ndnpop/fw/run"
+	"ndnpop/ndn"
+	proto "ndnpop/mgmt"
+)
+
+// eventQueue carries the forwarder's events to Run. Whoever causes an event
+// may hold a lock of the forwarder, so that nothing but this is touched.
+type eventQueue struct {
+	mu     sync.Mutex
+	events []run.Event
+	wake   chan struct{} // one token: there is something to do
+}
+
+func (q *eventQueue) init() { q.wake = make(chan struct{}, 1) }
+
+func (q *eventQueue) wakeUp() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *eventQueue) put(e run.Event) {
+	q.mu.Lock()
+	q.events = append(q.events, e)
+	q.mu.Unlock()
+	q.wakeUp()
+}
+
+func (q *eventQueue) take() []run.Event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	es := q.events
+	q.events = nil
+	return es
+}
+
+// Observe takes an event of the forwarder, on the goroutine that caused it.
+// It neither blocks nor calls the forwarder.
+func (s *Server) Observe(e run.Event) {
+	s.generation.Add(1)
+	switch e.Kind {
+	case run.FaceCreated, run.FaceDestroyed, run.FaceUp, run.FaceDown:
+	case run.RouteAdded, run.RouteRemoved:
+		// Of a million routes that a routing daemon sets, none is advertised:
+		// they need not wait in a queue.
+		if !advertised(&e.Route) && !isDaemonPrefix(e.Route.Prefix) {
+			return
+		}
+	default:
+		return
+	}
+	s.queue.put(e)
+}
+
+// Bounds of the face event stream.
+const (
+	keepEvents  = 1024
+	maxWaiting  = 256 // Interests that wait for an event
+	eventsFresh = time.Second
+)
+
+// eventStream publishes face events as <prefix>/seq=N.
+type eventStream struct {
+	prefix    ndn.Name
+	next      uint64   // number of the next event
+	kept      []event  // the latest ones, oldest first
+	waiting   []waiter // Interests for what has not happened yet
+	published uint64
+}
+
+type event struct {
+	seq  uint64
+	at   ndn.Time
+	wire []byte
+}
+
+type waiter struct {
+	name  ndn.Name // of the Interest
+	any   bool     // it may be a prefix
+	until ndn.Time
+	reply func([]byte)
+}
+
+// ask answers an Interest or lets it wait for the event that it names. Without
+// a number it means the latest event, if that is fresh enough, or the next.
+func (e *eventStream) ask(now ndn.Time, i *ndn.Interest, reply func([]byte)) {
+	rest := i.Name.Suffix(e.prefix.Len())
+	if len(rest) == 0 {
+		if !i.CanBePrefix {
+			return
+		}
+		if n := len(e.kept); n > 0 && (!i.MustBeFresh || now.Sub(e.kept[n-1].at) < eventsFresh) {
+			reply(e.kept[n-1].wire)
+			return
+		}
+		e.wait(now, i, reply)
+		return
+	}
+	c, rest := rest.Next()
+	seq, ok := c.NumberAs(ndn.TypeSequenceNum)
+	if !ok || len(rest) > 0 {
+		return
+	}
+	if len(e.kept) > 0 && seq >= e.kept[0].seq && seq < e.next {
+		reply(e.kept[seq-e.kept[0].seq].wire)
+		return
+	}
+	if seq >= e.next {
+		e.wait(now, i, reply)
+	}
+}
+
+func (e *eventStream) wait(now ndn.Time, i *ndn.Interest, reply func([]byte)) {
+	if len(e.waiting) >= maxWaiting {
+		kept := e.waiting[:0]
+		for _, w := range e.waiting {
+			if w.until > now {
+				kept = append(kept, w)
+			}
+		}
+		clear(e.waiting[len(kept):])
+		if e.waiting = kept; len(kept) >= maxWaiting {
+			// The longest waiting asks again when its Interest expires.
+			e.waiting = append(kept[:0], kept[1:]...)
+		}
+	}
+	e.waiting = append(e.waiting, waiter{i.Name.Clone(), i.CanBePrefix, now.Add(i.Lifetime), reply})
+}
+
+// publish makes an event known.
+func (e *eventStream) publish(now ndn.Time, n *proto.FaceEvent) {
+	name := append(ndn.Name(nil), e.prefix...).AppendNumber(ndn.TypeSequenceNum, e.next)
+	wire, err := ndn.AppendData(nil, &ndn.DataFields{
+		Name: name, Freshness: eventsFresh, Content: n.AppendTo(nil),
+	}, ndn.DigestSigner{})
+	if err != nil || len(wire) > maxReply {
+		return // a URI that fills a packet
+	}
+	if len(e.kept) >= keepEvents {
+		e.kept = append(e.kept[:0], e.kept[len(e.kept)-keepEvents+1:]...)
+	}
+	e.kept = append(e.kept, event{e.next, now, wire})
+	e.next++
+	e.published++
+	rest := e.waiting[:0]
+	for _, w := range e.waiting {
+		switch {
+		case w.until <= now:
+		case name.Equal(w.name) || (w.any && name.HasPrefix(w.name)):
+			w.reply(wire)
+		default:
+			rest = append(rest, w)
+		}
+	}
+	clear(e.waiting[len(rest):])
+	e.waiting = rest
+}
+
+func faceEvent(e *run.Event) (proto.FaceEvent, bool) {
+	var kind uint64
+	switch e.Kind {
+	case run.FaceCreated:
+		kind = proto.FaceEventCreated
+	case run.FaceDestroyed:
+		kind = proto.FaceEventDestroyed
+	case run.FaceUp:
+		kind = proto.FaceEventUp
+	case run.FaceDown:
+		kind = proto.FaceEventDown
+	default:
+		return proto.FaceEvent{}, false
+	}
+	f := &e.Face
+	return proto.FaceEvent{
+		Kind: kind, FaceID: uint64(f.ID), URI: f.RemoteURI, LocalURI: f.LocalURI,
+		Scope: uint64(f.Scope), Persistency: uint64(f.Persistency), LinkType: uint64(f.Link),
+		Flags: faceFlags(f),
+	}, true
+}

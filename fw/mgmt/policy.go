@@ -1,0 +1,358 @@
+package mgmt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	enc "github.com/named-data/ndnd/std/encoding"
+	ndnd "github.com/named-data/ndnd/std/ndn"
+	"github.com/named-data/ndnd/std/ndn/spec_2022"
+	"github.com/named-data/ndnd/std/security"
+	"github.com/named-data/ndnd/std/security/signer"
+	"github.com/named-data/ndnd/std/types/optional"
+
+	"ndnpop/ndn"
+)
+
+// Config says who may manage the forwarder. The zero value allows every local
+// face everything that is signed in any way.
+type Config struct {
+	// Localhop answers rib/register and rib/unregister at /localhop/nfd, from
+	// faces of any scope that a rule with Faces "any" allows.
+	Localhop bool
+	// Authorize are the rules; a command is allowed that one of them allows.
+	// With none, local faces may do everything with any signature.
+	Authorize []Authorization
+}
+
+// Authorization is a rule: which modules, from which faces, signed by whom.
+type Authorization struct {
+	Modules []string // of Modules; empty: all
+	Faces   string   // "local" (or empty) or "any"
+	// AnySignature accepts DigestSha256, which proves that the command is
+	// whole, and signatures of keys that are not configured here, which prove
+	// nothing: it is for faces that need no proof.
+	AnySignature bool
+	// Certificates are files with certificates whose keys may sign, in the
+	// formats of ndnd and of ndnsec cert-dump.
+	Certificates []string
+	// HMACKeys are files that hold nothing but a shared secret.
+	HMACKeys []string
+}
+
+// Modules that take commands.
+var modules = []string{"faces", "fib", "rib", "cs", "strategy-choice"}
+
+// Modules lists the names that Authorization.Modules may contain.
+func Modules() []string { return slices.Clone(modules) }
+
+// Errors of LoadPolicy.
+var (
+	ErrUnknownModule = errors.New("unknown management module")
+	ErrUnknownFaces  = errors.New("unknown choice of faces")
+	ErrNoSigner      = errors.New("rule allows no signature at all")
+	ErrCertificate   = errors.New("not a certificate")
+)
+
+// Policy decides which commands are allowed.
+type Policy struct {
+	localhop bool
+	rules    []rule
+}
+
+type rule struct {
+	modules []string
+	anyFace bool
+	anySig  bool
+	certs   []certificate
+	secrets [][]byte
+}
+
+type certificate struct {
+	keyName             ndn.Name
+	data                ndnd.Data
+	notBefore, notAfter time.Time
+}
+
+// LoadPolicy reads the files of c with read (os.ReadFile) and checks it.
+func LoadPolicy(c Config, read func(name string) ([]byte, error)) (*Policy, error) {
+	p := &Policy{localhop: c.Localhop}
+	if len(c.Authorize) == 0 {
+		p.rules = []rule{{anySig: true, anyFace: false}}
+	}
+	for i, a := range c.Authorize {
+		r, err := loadRule(a, read)
+		if err != nil {
+			return nil, fmt.Errorf("management rule %d: %w", i+1, err)
+		}
+		p.rules = append(p.rules, r)
+	}
+	return p, nil
+}
+
+func loadRule(a Authorization, read func(string) ([]byte, error)) (rule, error) {
+	r := rule{modules: slices.Clone(a.Modules), anySig: a.AnySignature}
+	for _, m := range a.Modules {
+		if !slices.Contains(modules, m) {
+			return r, fmt.Errorf("%w %q; there are %s", ErrUnknownModule, m, strings.Join(modules, ", "))
+		}
+	}
+	switch a.Faces {
+	case "", "local":
+	case "any":
+		r.anyFace = true
+	default:
+		return r, fmt.Errorf("%w %q; there are local, any", ErrUnknownFaces, a.Faces)
+	}
+	for _, file := range a.Certificates {
+		b, err := read(file)
+		if err != nil {
+			return r, err
+		}
+		cs, err := parseCertificates(b)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", file, err)
+		}
+		r.certs = append(r.certs, cs...)
+	}
+	for _, file := range a.HMACKeys {
+		b, err := read(file)
+		if err != nil {
+			return r, err
+		}
+		if b = bytes.TrimSpace(b); len(b) == 0 {
+			return r, fmt.Errorf("%s: the key is empty", file)
+		}
+		r.secrets = append(r.secrets, b)
+	}
+	if !r.anySig && len(r.certs) == 0 && len(r.secrets) == 0 {
+		return r, fmt.Errorf("%w: give certificates, hmac keys, or allow any signature", ErrNoSigner)
+	}
+	return r, nil
+}
+
+// parseCertificates reads the certificates of a file: TLV, ndnd's PEM, or the
+// bare base64 of ndnsec.
+func parseCertificates(b []byte) ([]certificate, error) {
+	_, wires, err := security.DecodeFile(b)
+	if err != nil {
+		raw, err64 := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(b)), ""))
+		if err64 != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+		}
+		if _, wires, err = security.DecodeFile(raw); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+		}
+	}
+	if len(wires) == 0 {
+		return nil, ErrCertificate
+	}
+	var out []certificate
+	for _, w := range wires {
+		d, _, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(w))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+		}
+		key, err := security.GetKeyNameFromCertName(d.Name())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrCertificate, d.Name(), err)
+		}
+		c := certificate{keyName: ndn.FromNdnd(key), data: d}
+		from, to := d.Signature().Validity()
+		c.notBefore, c.notAfter = from.GetOr(time.Time{}), to.GetOr(time.Time{})
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// signature is what a command's signature elements say. It implements
+// ndnd.Signature for that library's verifiers.
+type signature struct {
+	typ     uint64
+	key     ndn.Name // of the KeyLocator, nil when absent
+	nonce   []byte
+	time    uint64 // milliseconds since the Unix epoch
+	hasTime bool
+	value   []byte
+}
+
+var errSigInfo = errors.New("malformed signature info")
+
+// parseSignature reads the signature elements of a signed Interest.
+func parseSignature(i *ndn.Interest) (signature, error) {
+	s := signature{value: i.SigValue}
+	hasType := false
+	for v := i.SigInfo; len(v) > 0; {
+		e, rest, err := ndn.NextElement(v)
+		if err != nil {
+			return s, errSigInfo
+		}
+		v = rest
+		switch e.Type {
+		case ndn.TypeSigType:
+			if hasType {
+				return s, errSigInfo
+			}
+			hasType = true
+			if s.typ, err = ndn.ParseNat(e.Value); err != nil {
+				return s, errSigInfo
+			}
+		case ndn.TypeKeyLocator:
+			if len(e.Value) > 0 && e.Value[0] == byte(ndn.TypeName) {
+				if s.key, err = ndn.ParseNameTLV(e.Value); err != nil {
+					return s, errSigInfo
+				}
+			}
+		case 0x26: // SignatureNonce
+			s.nonce = e.Value
+		case 0x28: // SignatureTime
+			if s.time, err = ndn.ParseNat(e.Value); err != nil {
+				return s, errSigInfo
+			}
+			s.hasTime = true
+		case 0x2a: // SignatureSeqNum: not used by management
+		default:
+			if ndn.Critical(e.Type) {
+				return s, errSigInfo
+			}
+		}
+	}
+	if !hasType {
+		return s, errSigInfo
+	}
+	return s, nil
+}
+
+// SigType implements ndnd.Signature.
+func (s *signature) SigType() ndnd.SigType {
+	if s.typ > 1<<16 {
+		return ndnd.SignatureNone
+	}
+	return ndnd.SigType(s.typ)
+}
+
+// KeyName implements ndnd.Signature.
+func (s *signature) KeyName() enc.Name { return s.key.ToNdnd() }
+
+// Validity implements ndnd.Signature; commands have none.
+func (s *signature) Validity() (from, to optional.Optional[time.Time]) { return }
+
+// SigValue implements ndnd.Signature.
+func (s *signature) SigValue() []byte { return s.value }
+
+// SigNonce implements ndnd.Signature.
+func (s *signature) SigNonce() []byte { return s.nonce }
+
+// SigTime implements ndnd.Signature.
+func (s *signature) SigTime() *time.Time {
+	if !s.hasTime {
+		return nil
+	}
+	t := time.UnixMilli(int64(min(s.time, 1<<62)))
+	return &t
+}
+
+// SigSeqNum implements ndnd.Signature.
+func (s *signature) SigSeqNum() *uint64 { return nil }
+
+// signedInterest lends an Interest's signature to signer.ValidateData, which
+// looks at nothing else of a packet.
+type signedInterest struct {
+	ndnd.Data
+	sig *signature
+}
+
+// Signature implements ndnd.Data.
+func (s signedInterest) Signature() ndnd.Signature { return s.sig }
+
+// identity is who signed a command, as far as replays are concerned: a key or
+// secret of the configuration, or "any" for all others together. There are no
+// more identities than the configuration has keys, plus one.
+type identity string
+
+// check decides about one command. On success it returns the identity whose
+// replays count and the signature; otherwise the reason of the refusal.
+func (p *Policy) check(module string, local bool, i *ndn.Interest, wall time.Time) (identity, *signature, string) {
+	if i.SigInfo == nil || i.SigValue == nil {
+		return "", nil, "the command is not signed"
+	}
+	if !digestMatches(i) {
+		return "", nil, "the parameters digest in the name is wrong"
+	}
+	s, err := parseSignature(i)
+	if err != nil {
+		return "", nil, err.Error()
+	}
+	covered := i.SignedPortion(nil)
+	why := "no rule allows module " + module + " from this face"
+	for k := range p.rules {
+		r := &p.rules[k]
+		if (!local && !r.anyFace) || (len(r.modules) > 0 && !slices.Contains(r.modules, module)) {
+			continue
+		}
+		id, reason := r.verify(&s, covered, wall)
+		if reason == "" {
+			return id, &s, ""
+		}
+		why = reason
+	}
+	return "", nil, why
+}
+
+func digestMatches(i *ndn.Interest) bool {
+	last, ok := i.Name.At(-1)
+	if !ok || last.Type != ndn.TypeParamsDigest {
+		return false
+	}
+	sum := sha256.Sum256(i.ParamsPortion())
+	return bytes.Equal(sum[:], last.Value)
+}
+
+func (r *rule) verify(s *signature, covered []byte, wall time.Time) (identity, string) {
+	wire := enc.Wire{covered}
+	if s.typ == ndn.SigHmac {
+		for k, secret := range r.secrets {
+			if signer.ValidateHmac(wire, s, secret) {
+				return identity(binary.BigEndian.AppendUint32([]byte("hmac"), uint32(k))), ""
+			}
+		}
+		if len(r.secrets) > 0 {
+			return "", "the hmac is wrong"
+		}
+	}
+	known := false
+	reason := ""
+	for k := range r.certs {
+		c := &r.certs[k]
+		if s.key == nil || !s.key.HasPrefix(c.keyName) {
+			continue
+		}
+		known = true
+		switch ok, err := signer.ValidateData(signedInterest{sig: s}, wire, c.data); {
+		case err != nil || !ok:
+			reason = "the signature is wrong"
+		case wall.Before(c.notBefore) || (!c.notAfter.IsZero() && wall.After(c.notAfter)):
+			reason = "the certificate is not valid now"
+		default:
+			return identity("key " + string(c.keyName)), ""
+		}
+	}
+	switch {
+	case known:
+		return "", reason
+	case !r.anySig:
+		return "", "the key is not one that is allowed"
+	case s.typ == ndn.SigDigestSha256 && !signer.ValidateSha256(wire, s):
+		return "", "the digest signature is wrong"
+	case len(s.value) == 0:
+		return "", "the signature is empty"
+	}
+	return "any", ""
+}

@@ -1,0 +1,83 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"ndnpop/face"
+	"ndnpop/face/dial"
+	"ndnpop/face/tcp"
+	"ndnpop/face/udp"
+	"ndnpop/face/unix"
+)
+
+// ErrURI is in the errors about a face URI that cannot be one.
+var ErrURI = errors.New("not a face URI, such as udp4://192.0.2.7:6363, tcp6://[2001:db8::7]:6363, unix:///run/nfd/nfd.sock")
+
+func splitURI(uri string) (scheme, rest string) {
+	scheme, rest, _ = strings.Cut(uri, "://")
+	return scheme, rest
+}
+
+func isDatagram(uri string) bool { return strings.HasPrefix(uri, "udp") }
+
+// canonical checks the form of a URI and completes it: the family of an
+// address, the default port. Host names stay.
+func canonical(uri string) (string, error) {
+	scheme, rest := splitURI(uri)
+	switch scheme {
+	case "unix":
+		if !strings.HasPrefix(rest, "/") {
+			return "", fmt.Errorf("%q: %w", uri, ErrURI)
+		}
+		return uri, nil
+	case "udp", "udp4", "udp6", "tcp", "tcp4", "tcp6":
+	default:
+		return "", fmt.Errorf("%q: %w", uri, ErrURI)
+	}
+	rest = strings.TrimSuffix(rest, "/")
+	host, port, err := net.SplitHostPort(rest)
+	if err != nil {
+		host, port = strings.Trim(rest, "[]"), dial.DefaultPort
+	}
+	if host == "" || port == "" || strings.Contains(host, "/") {
+		return "", fmt.Errorf("%q: %w", uri, ErrURI)
+	}
+	a, err := netip.ParseAddr(host)
+	if err == nil {
+		a = a.Unmap()
+		family := "6"
+		if a.Is4() {
+			family = "4"
+		}
+		if f := scheme[3:]; f != "" && f != family {
+			return "", fmt.Errorf("%q: %s is not an IPv%s address: %w", uri, a, f, ErrURI)
+		}
+		scheme, host = scheme[:3]+family, a.String()
+	}
+	full := scheme + "://" + net.JoinHostPort(host, port)
+	if err == nil {
+		if _, err := netip.ParseAddrPort(net.JoinHostPort(host, port)); err != nil {
+			return "", fmt.Errorf("%q: %w", uri, ErrURI)
+		}
+	}
+	return full, nil
+}
+
+// dial opens a transport. It ends early when the forwarder is closed.
+func (f *Forwarder) dial(uri string, mtu int) (face.Server, error) {
+	if f.opts.Dial != nil {
+		return f.opts.Dial(f.ctx, uri, mtu)
+	}
+	scheme, rest := splitURI(uri)
+	switch scheme {
+	case "udp", "udp4", "udp6":
+		return udp.Dial(rest, udp.Options{MTU: mtu, Family: scheme, Local: f.localFor(scheme)})
+	case "tcp", "tcp4", "tcp6":
+		return tcp.DialContext(f.ctx, rest, tcp.Options{Family: scheme})
+	}
+	return unix.Dial(rest, unix.Options{})
+}

@@ -1,0 +1,492 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/fw"
+	"ndnpop/ndn"
+)
+
+// errIdle is the reason of the end of an idle on-demand face.
+var errIdle = errors.New("idle")
+
+// errDestroyed is the reason of the end of a face by command.
+var errDestroyed = errors.New("destroyed by command")
+
+// Retries of a permanent face: the pause doubles from the first to the last,
+// each with up to a quarter more at random, so that peers that lost the same
+// neighbour do not come back at the same instant.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 30 * time.Second
+	// probation is how long a datagram face that ICMP had refused is tried
+	// before it counts as up again.
+	probation = 200 * time.Millisecond
+)
+
+// newFace is what addFace needs to know.
+type newFace struct {
+	tr          face.Transport // nil for a face that has not reached its peer
+	uri         string
+	name        string
+	persistency face.Persistency
+	listener    *listener
+	mtu         int
+	localFields bool
+	reliable    bool
+	id          ndn.FaceID // 0: the next one
+}
+
+// addFace puts a face into the tables.
+func (f *Forwarder) addFace(n newFace) (*netFace, error) {
+	fc := &netFace{
+		f: f, name: n.name, uri: n.uri, listener: n.listener, id: n.id,
+		tr: n.tr, up: n.tr != nil, mtu: n.mtu, persistency: n.persistency,
+		lpc: f.opts.Link, wake: make(chan struct{}),
+		info: face.Info{RemoteURI: n.uri},
+	}
+	fc.lpc.FirstSequence = rand.Uint64()
+	fc.lpc.LocalFields = n.localFields
+	fc.lpc.Reliability.On = n.reliable
+	if n.tr != nil {
+		fc.info, fc.trMTU = n.tr.Info(), n.tr.MTU()
+	} else {
+		fc.info.Stream = !isDatagram(n.uri)
+	}
+	fc.link = fc.newLink()
+	fc.lastIn = f.clock.now()
+	fc.timer = newAlarm(fc.linkDue)
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return nil, ErrClosed
+	case len(f.faces) >= f.opts.MaxFaces:
+		return nil, ErrTooManyFaces
+	case n.listener != nil && n.listener.faces >= n.listener.opts.MaxFaces:
+		n.listener.refused++
+		return nil, ErrTooManyFaces
+	}
+	if fc.id == 0 {
+		fc.id = f.nextID
+		f.nextID++
+	}
+	f.faces[fc.id] = fc
+	f.nameURI(fc, fc.info.RemoteURI)
+	f.nameURI(fc, fc.uri)
+	if l := n.listener; l != nil {
+		l.faces++
+		if !fc.info.Stream && l.opts.IdleTimeout > 0 {
+			fc.idle = newAlarm(fc.idleDue)
+			f.alarms.arm(fc.idle, fc.lastIn.Add(l.opts.IdleTimeout))
+		}
+	}
+	for _, u := range f.units {
+		u.call(func(now ndn.Time) {
+			u.faces[fc.id] = fc
+			u.shard.AddFace(now, fw.FaceInfo{
+				ID: fc.id, Local: fc.info.Scope == face.ScopeLocal,
+				MultiAccess: fc.info.Link != face.LinkPointToPoint,
+			})
+			if !fc.up {
+				u.shard.FaceDown(now, fc.id)
+			}
+		})
+	}
+	f.emit(Event{Kind: FaceCreated, Face: fc.snapshot(f.clock.now())})
+	return fc, nil
+}
+
+// nameURI makes fc found by a URI, unless another face is; f.mu is held.
+func (f *Forwarder) nameURI(fc *netFace, uri string) {
+	if uri != "" && f.byURI[uri] == nil {
+		f.byURI[uri] = fc
+	}
+}
+
+// destroy removes a face from all tables. It reports false if that has been
+// done.
+func (f *Forwarder) destroy(fc *netFace, why error) bool {
+	f.mu.Lock()
+	if f.faces[fc.id] != fc {
+		f.mu.Unlock()
+		return false
+	}
+	delete(f.faces, fc.id)
+	fc.mu.Lock()
+	fc.gone, fc.up = true, false
+	tr, canonical := fc.tr, fc.info.RemoteURI
+	fc.mu.Unlock()
+	for _, uri := range []string{canonical, fc.uri} {
+		if f.byURI[uri] == fc {
+			delete(f.byURI, uri)
+		}
+	}
+	if fc.listener != nil {
+		fc.listener.faces--
+	}
+	for _, u := range f.units {
+		u.call(func(now ndn.Time) {
+			delete(u.faces, fc.id)
+			u.shard.RemoveFace(now, fc.id)
+		})
+	}
+	f.emit(Event{Kind: FaceDestroyed, Face: fc.snapshot(f.clock.now()), Err: why})
+	f.mu.Unlock()
+
+	f.removeFaceRoutes(fc.id)
+	for _, a := range []*alarm{fc.timer, fc.idle, fc.probe} {
+		if a != nil {
+			f.alarms.disarm(a)
+		}
+	}
+	close(fc.wake)
+	if tr != nil {
+		_ = tr.Close()
+	}
+	return true
+}
+
+// faceUp marks a face up whose transport is tr.
+func (f *Forwarder) faceUp(fc *netFace, tr face.Transport) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fc.mu.Lock()
+	change := !fc.gone && !fc.up && fc.tr == tr
+	if change {
+		fc.up = true
+	}
+	fc.mu.Unlock()
+	if change {
+		f.call(func(now ndn.Time, s *fw.Shard) { s.FaceUp(now, fc.id) })
+		f.emit(Event{Kind: FaceUp, Face: fc.snapshot(f.clock.now())})
+	}
+}
+
+// faceDown marks a face down because tr has ended.
+func (f *Forwarder) faceDown(fc *netFace, tr face.Transport, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fc.mu.Lock()
+	change := fc.up && fc.tr == tr
+	fc.up = fc.up && !change
+	fc.mu.Unlock()
+	if change {
+		f.call(func(now ndn.Time, s *fw.Shard) { s.FaceDown(now, fc.id) })
+		f.emit(Event{Kind: FaceDown, Face: fc.snapshot(f.clock.now()), Err: why})
+	}
+}
+
+// ended decides what the end of a transport means for its face, and reports
+// whether the face lives on and wants another.
+func (f *Forwarder) ended(fc *netFace, tr face.Transport, why error) (again bool) {
+	fc.mu.Lock()
+	again = fc.persistency == face.PersistencyPermanent && !fc.gone && f.ctx.Err() == nil
+	fc.mu.Unlock()
+	if !again {
+		f.destroy(fc, why)
+		return false
+	}
+	f.faceDown(fc, tr, why)
+	return true
+}
+
+// live is the goroutine of a dialled face: it serves the transport, nil if
+// the peer has not been reached yet, and replaces it as long as the face is
+// permanent.
+func (f *Forwarder) live(fc *netFace, tr face.Server) {
+	pause := firstPause
+	for {
+		if tr != nil {
+			heard := fc.heard()
+			if !f.ended(fc, tr, tr.Serve(&ingress{fc: fc, tr: tr})) {
+				return
+			}
+			if fc.heard() != heard {
+				pause = firstPause
+			}
+		}
+		if !fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4)))) {
+			return
+		}
+		pause = min(2*pause, lastPause)
+		next, err := f.dial(fc.uri, fc.mtu)
+		if err != nil {
+			tr = nil
+			continue
+		}
+		tr = next
+		if !f.attach(fc, tr) {
+			_ = tr.Close()
+			return
+		}
+	}
+}
+
+// sleep waits before a reconnection. False means that the face is gone.
+func (fc *netFace) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-fc.wake:
+	case <-fc.f.ctx.Done():
+	}
+	return false
+}
+
+func (fc *netFace) heard() uint64 {
+	fc.mu.Lock()
+	defer fc.mu.Unlock()
+	return fc.link.Counters().InFrames
+}
+
+// attach gives a face a new transport. A stream that has connected is up. A
+// datagram socket says nothing about the peer: an idle packet (NDNLPv2) makes
+// a host where nobody listens say so, and silence for a while, or an answer,
+// that the face is up.
+func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
+	info := tr.Info()
+	f.mu.Lock()
+	fc.mu.Lock()
+	if fc.gone || f.closed {
+		fc.mu.Unlock()
+		f.mu.Unlock()
+		return false
+	}
+	scope := fc.info.Scope
+	fc.tr, fc.info = tr, info
+	fc.setMTULocked(tr.MTU())
+	if fc.probe == nil && !info.Stream {
+		fc.probe = newAlarm(func(ndn.Time) ndn.Time {
+			fc.mu.Lock()
+			tr := fc.tr
+			fc.mu.Unlock()
+			f.faceUp(fc, tr)
+			return ndn.Never
+		})
+	}
+	fc.mu.Unlock()
+	f.nameURI(fc, info.RemoteURI)
+	if scope != info.Scope {
+		// Known only now that the peer has been reached.
+		f.call(func(now ndn.Time, s *fw.Shard) {
+			s.RemoveFace(now, fc.id)
+			s.AddFace(now, fw.FaceInfo{ID: fc.id, Local: info.Scope == face.ScopeLocal})
+			s.FaceDown(now, fc.id)
+		})
+	}
+	f.mu.Unlock()
+	if info.Stream {
+		f.faceUp(fc, tr)
+		return true
+	}
+	idle := face.Frames{Buf: []byte{byte(ndn.TypeLpPacket), 0}, Ends: []int{2}}
+	fc.sendMu.Lock()
+	tr.Send(&idle)
+	fc.sendMu.Unlock()
+	fc.flush() // what others left to the holder of sendMu
+	f.alarms.arm(fc.probe, f.clock.now().Add(probation))
+	return true
+}
+
+// list returns the faces by ascending id.
+func (f *Forwarder) list() []*netFace {
+	f.mu.Lock()
+	faces := make([]*netFace, 0, len(f.faces))
+	for _, fc := range f.faces {
+		faces = append(faces, fc)
+	}
+	f.mu.Unlock()
+	slices.SortFunc(faces, func(a, b *netFace) int { return cmp.Compare(a.id, b.id) })
+	return faces
+}
+
+// Faces lists the faces by ascending id.
+func (f *Forwarder) Faces() []FaceInfo {
+	faces := f.list()
+	now := f.clock.now()
+	infos := make([]FaceInfo, len(faces))
+	for i, fc := range faces {
+		infos[i] = fc.snapshot(now)
+	}
+	return infos
+}
+
+func (f *Forwarder) lookup(id ndn.FaceID) *netFace {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.faces[id]
+}
+
+// Face returns one face.
+func (f *Forwarder) Face(id ndn.FaceID) (FaceInfo, bool) {
+	fc := f.lookup(id)
+	if fc == nil {
+		return FaceInfo{}, false
+	}
+	return fc.snapshot(f.clock.now()), true
+}
+
+// FaceByURI returns the face to a remote URI, in canonical form or as it was
+// given when the face was created.
+func (f *Forwarder) FaceByURI(remote string) (FaceInfo, bool) {
+	f.mu.Lock()
+	fc := f.byURI[remote]
+	f.mu.Unlock()
+	if fc == nil {
+		return FaceInfo{}, false
+	}
+	return fc.snapshot(f.clock.now()), true
+}
+
+// CreateFace makes a face to spec.URI. When one exists it returns that one
+// with ErrFaceExists. A permanent face is created even when the peer cannot
+// be reached now.
+func (f *Forwarder) CreateFace(spec FaceSpec) (FaceInfo, error) {
+	if spec.Persistency == face.PersistencyOnDemand {
+		return FaceInfo{}, fmt.Errorf("%w: a created face is persistent or permanent", ErrPersistency)
+	}
+	if err := checkMTU(spec.MTU); err != nil {
+		return FaceInfo{}, err
+	}
+	uri, err := canonical(spec.URI)
+	if err != nil {
+		return FaceInfo{}, err
+	}
+	f.mu.Lock()
+	if fc := f.byURI[uri]; fc != nil {
+		f.mu.Unlock()
+		return fc.snapshot(f.clock.now()), ErrFaceExists
+	}
+	if f.closed || f.dialling[uri] {
+		defer f.mu.Unlock()
+		if f.closed {
+			return FaceInfo{}, ErrClosed
+		}
+		return FaceInfo{}, fmt.Errorf("%w: it is being created", ErrFaceExists)
+	}
+	f.dialling[uri] = true
+	f.wg.Add(1) // for live; Close waits for it
+	f.mu.Unlock()
+	started := false
+	defer func() {
+		f.mu.Lock()
+		delete(f.dialling, uri)
+		f.mu.Unlock()
+		if !started {
+			f.wg.Done()
+		}
+	}()
+
+	mtu := spec.MTU
+	if mtu == 0 && isDatagram(uri) {
+		mtu = f.opts.UDPMTU
+	}
+	tr, err := f.dial(uri, mtu)
+	if err != nil && spec.Persistency != face.PersistencyPermanent {
+		return FaceInfo{}, fmt.Errorf("face %s: %w", spec.URI, err)
+	}
+	n := newFace{uri: uri, name: spec.Name, persistency: spec.Persistency, mtu: mtu,
+		localFields: spec.LocalFields, reliable: spec.Reliable}
+	if err == nil {
+		n.tr = tr
+		if other, ok := f.FaceByURI(tr.Info().RemoteURI); ok {
+			_ = tr.Close()
+			return other, ErrFaceExists
+		}
+	}
+	fc, err := f.addFace(n)
+	if err != nil {
+		if n.tr != nil {
+			_ = tr.Close()
+		}
+		return FaceInfo{}, fmt.Errorf("face %s: %w", spec.URI, err)
+	}
+	started = true
+	go func() {
+		defer f.wg.Done()
+		f.live(fc, tr)
+	}()
+	return fc.snapshot(f.clock.now()), nil
+}
+
+// AttachFace makes a face of a transport that is open, such as one end of an
+// in-memory pair, and owns it. It is persistent: it ends with its transport.
+func (f *Forwarder) AttachFace(tr face.Server, name string) (FaceInfo, error) {
+	fc, err := f.attachFace(tr, newFace{name: name})
+	if err != nil {
+		return FaceInfo{}, err
+	}
+	return fc.snapshot(f.clock.now()), nil
+}
+
+func (f *Forwarder) attachFace(tr face.Server, n newFace) (*netFace, error) {
+	n.tr, n.persistency = tr, face.PersistencyPersistent
+	n.uri = tr.Info().RemoteURI
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil, ErrClosed
+	}
+	f.wg.Add(1)
+	f.mu.Unlock()
+	fc, err := f.addFace(n)
+	if err != nil {
+		f.wg.Done()
+		return nil, err
+	}
+	go func() {
+		defer f.wg.Done()
+		f.destroy(fc, tr.Serve(&ingress{fc: fc, tr: tr}))
+	}()
+	return fc, nil
+}
+
+// UpdateFace changes a face and returns how it is now.
+func (f *Forwarder) UpdateFace(id ndn.FaceID, u FaceUpdate) (FaceInfo, error) {
+	fc := f.lookup(id)
+	if fc == nil {
+		return FaceInfo{}, fmt.Errorf("%w: %d", ErrNoFace, id)
+	}
+	if id < FirstFaceID {
+		return FaceInfo{}, fmt.Errorf("%w: %d", ErrReservedFace, id)
+	}
+	if u.MTU != nil {
+		if err := checkMTU(*u.MTU); err != nil {
+			return FaceInfo{}, err
+		}
+	}
+	if err := fc.update(u); err != nil {
+		return FaceInfo{}, err
+	}
+	return fc.snapshot(f.clock.now()), nil
+}
+
+func checkMTU(mtu int) error {
+	if mtu != 0 && (mtu < minMTU || mtu > ndn.MaxPacketSize) {
+		return fmt.Errorf("%w: %d, must be %d to %d", ErrMTU, mtu, minMTU, ndn.MaxPacketSize)
+	}
+	return nil
+}
+
+// DestroyFace ends a face; its routes and next hops go with it.
+func (f *Forwarder) DestroyFace(id ndn.FaceID) error {
+	fc := f.lookup(id)
+	if fc == nil {
+		return fmt.Errorf("%w: %d", ErrNoFace, id)
+	}
+	if id < FirstFaceID {
+		return fmt.Errorf("%w: %d", ErrReservedFace, id)
+	}
+	f.destroy(fc, errDestroyed)
+	return nil
+}

@@ -1,0 +1,141 @@
+package run
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"ndnpop/face"
+)
+
+// ListenOptions say how a listener's faces live. The zero value of a field is
+// its default.
+type ListenOptions struct {
+	MaxFaces int // 4096
+	// IdleTimeout destroys on-demand datagram faces that hear nothing; 10
+	// minutes (NFD), below 0 never.
+	IdleTimeout time.Duration
+	MTU         int  // bytes, of datagram faces; 0 follows the path
+	Reliable    bool // use the NDNLPv2 reliability feature
+}
+
+// listener is a face.Listener in service.
+type listener struct {
+	f       *Forwarder
+	l       face.Listener
+	uri     string
+	streams bool
+	opts    ListenOptions
+	once    sync.Once
+
+	// Guarded by the face table's lock.
+	faces   int
+	refused uint64
+}
+
+// Listen serves a listener and owns it. Its peers become on-demand faces.
+func (f *Forwarder) Listen(l face.Listener, o ListenOptions) error {
+	if o.MaxFaces <= 0 {
+		o.MaxFaces = 4096
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 10 * time.Minute
+	}
+	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI())}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		_ = l.Close()
+		return ErrClosed
+	}
+	f.listeners = append(f.listeners, s)
+	f.wg.Go(s.serve)
+	return nil
+}
+
+func (l *listener) close() { l.once.Do(func() { _ = l.l.Close() }) }
+
+func (l *listener) serve() {
+	err := l.l.Serve(l.accept)
+	l.close()
+	if !errors.Is(err, face.ErrClosed) {
+		l.f.mu.Lock()
+		for i, x := range l.f.listeners {
+			if x == l {
+				l.f.listeners = append(l.f.listeners[:i:i], l.f.listeners[i+1:]...)
+				break
+			}
+		}
+		l.f.mu.Unlock()
+		l.f.emit(Event{Kind: ListenerDown, Listener: l.uri, Err: err})
+	}
+}
+
+// accept makes a face of a new peer (face.Acceptor).
+func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
+	f := l.f
+	n := newFace{tr: tr, persistency: face.PersistencyOnDemand, listener: l, reliable: l.opts.Reliable}
+	if !l.streams {
+		n.mtu = l.opts.MTU
+	}
+	// The transport's goroutine ends with Closed.
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil, ErrClosed
+	}
+	f.wg.Add(1)
+	f.mu.Unlock()
+	fc, err := f.addFace(n)
+	if err != nil {
+		f.wg.Done()
+		return nil, err
+	}
+	return &ingress{fc: fc, tr: tr, onClosed: func(err error) {
+		defer f.wg.Done()
+		// A face that was made permanent goes on with a socket of its own.
+		if f.ended(fc, tr, err) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if !f.closed {
+				fc.uri = fc.info.RemoteURI
+				f.wg.Go(func() { f.live(fc, nil) })
+			}
+		}
+	}}, nil
+}
+
+// Channels lists the URIs of the listeners, in the order they were started.
+func (f *Forwarder) Channels() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	uris := make([]string, len(f.listeners))
+	for i, l := range f.listeners {
+		uris[i] = l.uri
+	}
+	return uris
+}
+
+// RefusedFaces is how many peers the listeners turned away because they, or
+// the face table, had too many faces.
+func (f *Forwarder) RefusedFaces() (n uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.listeners {
+		n += l.refused
+	}
+	return n
+}
+
+// localFor is the address of a datagram listener of the same family as a
+// remote, so that the peer sees one neighbour whoever spoke first.
+func (f *Forwarder) localFor(scheme string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.listeners {
+		if s, addr := splitURI(l.uri); s == scheme {
+			return addr
+		}
+	}
+	return ""
+}

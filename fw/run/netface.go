@@ -1,0 +1,315 @@
+package run
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"ndnpop/face"
+	"ndnpop/face/lp"
+	"ndnpop/ndn"
+)
+
+// maxPending bounds the bytes of frames that wait for the next flush of a
+// face. It is reached only when the goroutine that flushes cannot keep up.
+const maxPending = 2 << 20
+
+// netFace is one face: its link service and the transport that it has now.
+type netFace struct {
+	f        *Forwarder
+	id       ndn.FaceID
+	name     string // of the configuration
+	uri      string // as asked for; dialled again by permanent faces
+	listener *listener
+	timer    *alarm // of the link
+
+	// sendMu serialises Transport.Send. It is only ever tried: who fails has
+	// set want before, and the holder looks at want after unlocking.
+	sendMu sync.Mutex
+	want   atomic.Bool
+
+	mu          sync.Mutex // the lock of the link; everything below
+	link        *lp.Link
+	tr          face.Transport // nil until the peer was reached once
+	info        face.Info
+	persistency face.Persistency
+	up          bool
+	gone        bool // destroyed
+	out         *face.Frames
+	touched     bool // in the touched list of somebody who will flush
+	mtu         int  // configured; 0: the transport's
+	trMTU       int  // last seen
+	lastIn      ndn.Time
+	idle        *alarm // of an on-demand datagram face
+	probe       *alarm // ends the probation of a reconnected datagram face
+	lpc         lp.Config
+	ctr         FaceCounters  // what the link does not count
+	wake        chan struct{} // ends the pause before a reconnection
+}
+
+// newLink makes the link service for what is known of the face.
+func (fc *netFace) newLink() *lp.Link {
+	cfg := fc.lpc
+	cfg.Fragment = !fc.info.Stream
+	cfg.MTU = fc.trMTU
+	if fc.mtu > 0 && (cfg.MTU == 0 || fc.mtu < cfg.MTU) {
+		cfg.MTU = fc.mtu
+	}
+	return lp.New(cfg)
+}
+
+// enqueue gives one packet to the link service and notes on u's list, once,
+// that the face is to be flushed. A shard's lock is held.
+func (fc *netFace) enqueue(now ndn.Time, wire []byte, f *ndn.LpFields, u *unit) bool {
+	fc.mu.Lock()
+	if !fc.up {
+		fc.ctr.Drops.OutDown++
+		fc.mu.Unlock()
+		return false
+	}
+	if fc.out == nil {
+		fc.out = fc.f.frames.get()
+		fc.link.Queue(now, fc.tr.QueueLen())
+	} else if len(fc.out.Buf) >= maxPending {
+		fc.ctr.Drops.OutQueue++
+		fc.mu.Unlock()
+		return false
+	}
+	if err := fc.link.Send(now, wire, f, fc.out); err != nil {
+		if fc.out.Len() == 0 {
+			fc.f.putFrames(fc.out)
+			fc.out = nil
+		}
+		fc.mu.Unlock()
+		return false
+	}
+	switch {
+	case len(wire) == 0 || wire[0] == byte(ndn.TypeData):
+		fc.ctr.OutData++
+	case f != nil && f.IsNack:
+		fc.ctr.OutNacks++
+	default:
+		fc.ctr.OutInterests++
+	}
+	if !fc.touched {
+		fc.touched = true
+		u.touched = append(u.touched, fc)
+	}
+	fc.mu.Unlock()
+	return true
+}
+
+// flush sends what has been queued. No lock is held.
+func (fc *netFace) flush() {
+	fc.want.Store(true)
+	for fc.want.Load() && fc.sendMu.TryLock() {
+		fc.want.Store(false)
+		fc.mu.Lock()
+		out, tr, seen := fc.out, fc.tr, fc.trMTU
+		fc.out, fc.touched = nil, false
+		deadline := ndn.Never
+		if fc.link.Reliable() {
+			deadline = fc.link.Deadline()
+		}
+		fc.mu.Unlock()
+		fc.f.alarms.arm(fc.timer, deadline)
+		if out != nil {
+			dropped := out.Len()
+			mtu := seen
+			if tr != nil {
+				dropped = tr.Send(out)
+				mtu = tr.MTU()
+			}
+			if dropped > 0 || mtu != seen {
+				fc.mu.Lock()
+				fc.ctr.Drops.OutTransport += uint64(dropped)
+				fc.setMTULocked(mtu)
+				fc.mu.Unlock()
+			}
+			fc.f.putFrames(out)
+		}
+		fc.sendMu.Unlock()
+	}
+}
+
+// setMTULocked follows the transport's MTU.
+func (fc *netFace) setMTULocked(mtu int) {
+	if mtu == fc.trMTU && mtu > 0 {
+		return
+	}
+	fc.trMTU = mtu
+	if fc.mtu > 0 {
+		mtu = min(mtu, fc.mtu)
+	}
+	if mtu > 0 {
+		fc.link.SetMTU(mtu)
+	}
+}
+
+// afterFragments does what a link wants after having received what was no
+// packet: fragments, acknowledgements.
+func (fc *netFace) afterFragments() {
+	fc.mu.Lock()
+	deadline := fc.link.Deadline()
+	gaveUp := fc.gaveUpLocked()
+	fc.mu.Unlock()
+	fc.f.alarms.arm(fc.timer, deadline)
+	fc.f.gaveUp(fc, gaveUp)
+}
+
+// gaveUpLocked copies the Interests that the link gave up on.
+func (fc *netFace) gaveUpLocked() (wires [][]byte) {
+	for {
+		wire, ok := fc.link.GaveUp()
+		if !ok {
+			return wires
+		}
+		wires = append(wires, append([]byte(nil), wire...))
+	}
+}
+
+// linkDue is the link's timer: reassembly, reliability.
+func (fc *netFace) linkDue(now ndn.Time) ndn.Time {
+	fc.mu.Lock()
+	if fc.gone {
+		fc.mu.Unlock()
+		return ndn.Never
+	}
+	if fc.out == nil {
+		fc.out = fc.f.frames.get()
+	}
+	fc.link.Tick(now, fc.out)
+	pending := fc.out.Len() > 0
+	if !pending {
+		fc.f.putFrames(fc.out)
+		fc.out = nil
+	}
+	gaveUp := fc.gaveUpLocked()
+	next := fc.link.Deadline()
+	fc.mu.Unlock()
+	if pending {
+		fc.flush()
+	}
+	fc.f.gaveUp(fc, gaveUp)
+	return next
+}
+
+// snapshot describes the face.
+func (fc *netFace) snapshot(now ndn.Time) FaceInfo {
+	fc.mu.Lock()
+	defer fc.mu.Unlock()
+	c := fc.link.Counters()
+	marking := fc.link.Marking()
+	i := FaceInfo{
+		Info: fc.info, ID: fc.id, Name: fc.name, Persistency: fc.persistency, Up: fc.up,
+		MTU: fc.link.MTU(), LocalFields: fc.link.LocalFields(),
+		Reliable:            fc.link.Reliable(),
+		CongestionMarking:   !marking.Off,
+		CongestionThreshold: marking.Threshold,
+		CongestionInterval:  marking.Interval,
+		Counters:            fc.ctr,
+	}
+	i.Counters.InFrames, i.Counters.InBytes = c.InFrames, c.InBytes
+	i.Counters.OutFrames, i.Counters.OutBytes = c.OutFrames, c.OutBytes
+	i.Counters.CongestionMarks = c.OutMarked
+	i.Counters.Drops.InMalformed = c.InParse + c.InNetParse + c.InFields + c.InOversize
+	i.Counters.Drops.InFragments = c.InFragment + c.InReassemblyOld + c.InReassemblyMax
+	i.Counters.Drops.OutOversize = c.OutOversize
+	i.Counters.Drops.OutQueue += c.OutQueue
+	if fc.up {
+		i.Counters.QueueBytes = fc.tr.QueueLen()
+	}
+	if fc.expires() {
+		i.ExpiresIn = max(0, fc.lastIn.Add(fc.listener.opts.IdleTimeout).Sub(now))
+	}
+	return i
+}
+
+// expires reports whether idleness destroys the face; the lock is held.
+func (fc *netFace) expires() bool {
+	return fc.idle != nil && fc.persistency == face.PersistencyOnDemand
+}
+
+// idleDue is the idle timer of an on-demand datagram face.
+func (fc *netFace) idleDue(now ndn.Time) ndn.Time {
+	fc.mu.Lock()
+	expires, at := fc.expires() && !fc.gone, fc.lastIn.Add(fc.listener.opts.IdleTimeout)
+	fc.mu.Unlock()
+	switch {
+	case !expires:
+		return ndn.Never
+	case at > now:
+		return at
+	}
+	fc.f.destroy(fc, errIdle)
+	return ndn.Never
+}
+
+// minMTU leaves a fragment room beside its header, in bytes (NFD: MIN_MTU).
+const minMTU = lp.MinMTU
+
+// update applies a change.
+func (fc *netFace) update(u FaceUpdate) error {
+	fc.mu.Lock()
+	defer fc.mu.Unlock()
+	if u.Persistency != nil && *u.Persistency != fc.persistency {
+		if err := fc.persistencyPossible(*u.Persistency); err != nil {
+			return err
+		}
+	}
+	if u.LocalFields != nil && *u.LocalFields && fc.info.Scope != face.ScopeLocal {
+		return ErrNotLocal
+	}
+	if u.Persistency != nil {
+		fc.persistency = *u.Persistency
+		if fc.expires() {
+			fc.f.alarms.arm(fc.idle, fc.f.clock.now().Add(fc.listener.opts.IdleTimeout))
+		}
+	}
+	if u.LocalFields != nil {
+		fc.link.SetLocalFields(*u.LocalFields)
+	}
+	if u.MTU != nil {
+		fc.mtu = *u.MTU
+		seen := fc.trMTU
+		fc.trMTU = 0
+		fc.setMTULocked(seen)
+	}
+	if u.Reliable != nil {
+		fc.link.SetReliable(*u.Reliable)
+	}
+	m := fc.link.Marking()
+	if u.CongestionMarking != nil {
+		m.Off = !*u.CongestionMarking
+	}
+	if u.CongestionThreshold != nil {
+		m.Threshold = *u.CongestionThreshold
+	}
+	if u.CongestionInterval != nil {
+		m.Interval = *u.CongestionInterval
+	}
+	fc.link.SetMarking(m)
+	return nil
+}
+
+// persistencyPossible reports why a face cannot have a persistency: a stream
+// that the peer opened cannot be opened from here, and who opened one does not
+// let it end by idleness (NFD: canChangePersistencyTo).
+func (fc *netFace) persistencyPossible(p face.Persistency) error {
+	switch accepted := fc.listener != nil; {
+	case accepted && fc.info.Stream && p == face.PersistencyPermanent:
+		return fmt.Errorf("%w: the peer opened it", ErrPersistency)
+	case !accepted && p == face.PersistencyOnDemand:
+		return fmt.Errorf("%w: it was created from here", ErrPersistency)
+	}
+	return nil
+}
+
+// reassembled reports whether p, that came out of frame, lies in the link's
+// memory, which the next frame may overwrite.
+func (fc *netFace) reassembled(p *ndn.Packet, frame []byte) bool {
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(frame)))
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(p.Wire())))
+	return at < start || at >= start+uintptr(len(frame))
+}

@@ -1,0 +1,148 @@
+package run
+
+import (
+	"fmt"
+
+	"ndnpop/fw"
+	"ndnpop/ndn"
+)
+
+// fibBatch is how many next hops are changed under one hold of a shard's
+// lock, so that a large change does not stall forwarding.
+const fibBatch = 64
+
+// collect takes a change from the RIB (its sink); ribMu is held.
+func (f *Forwarder) collect(c fibChange) {
+	start := len(f.arena)
+	f.arena = append(f.arena, c.prefix...)
+	c.prefix = f.arena[start:len(f.arena):len(f.arena)]
+	if f.pending = append(f.pending, c); len(f.pending) >= fibBatch {
+		f.applyFIB()
+	}
+}
+
+// applyFIB gives the collected changes to the shards; ribMu is held.
+func (f *Forwarder) applyFIB() {
+	if len(f.pending) == 0 {
+		return
+	}
+	f.call(func(now ndn.Time, s *fw.Shard) {
+		for _, c := range f.pending {
+			if c.remove {
+				s.RemoveNextHop(now, c.prefix, c.face)
+			} else if err := s.SetNextHop(now, c.prefix, c.face, c.cost); err != nil {
+				f.fibErrors++
+			}
+		}
+	})
+	f.pending, f.arena = f.pending[:0], f.arena[:0]
+}
+
+// AddRoute adds a route, or changes the one with the same prefix, face and
+// origin. It keeps no slice of r.
+func (f *Forwarder) AddRoute(r Route) error {
+	if r.Prefix.Len() > ndn.MaxComponents {
+		return fmt.Errorf("%w: %d, at most %d", ErrNameTooLong, r.Prefix.Len(), ndn.MaxComponents)
+	}
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	// Asked under the RIB's lock: a face that goes now takes the route along.
+	if f.lookup(r.Face) == nil {
+		return fmt.Errorf("%w: %d", ErrNoFace, r.Face)
+	}
+	if _, err := f.rib.add(&r); err != nil {
+		return err
+	}
+	f.applyFIB()
+	f.alarms.arm(f.ribTimer, f.rib.deadline())
+	r.Prefix = r.Prefix.Clone()
+	f.emit(Event{Kind: RouteAdded, Route: r})
+	return nil
+}
+
+// RemoveRoute removes a route and reports whether there was one.
+func (f *Forwarder) RemoveRoute(prefix ndn.Name, id ndn.FaceID, origin uint64) bool {
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	r := f.rib.get(prefix, id, origin)
+	if r == nil {
+		return false
+	}
+	f.removeRoute(r)
+	f.applyFIB()
+	return true
+}
+
+func (f *Forwarder) removeRoute(r *route) {
+	e := r.export()
+	f.rib.remove(r)
+	f.emit(Event{Kind: RouteRemoved, Route: e})
+}
+
+// removeFaceRoutes removes the routes of a face that has gone.
+func (f *Forwarder) removeFaceRoutes(id ndn.FaceID) {
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	for r := f.rib.byFace[id]; r != nil; r = f.rib.byFace[id] {
+		f.removeRoute(r)
+	}
+	f.applyFIB()
+}
+
+// routesDue removes expired routes.
+func (f *Forwarder) routesDue(now ndn.Time) ndn.Time {
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	for r := f.rib.expired(now); r != nil; r = f.rib.expired(now) {
+		f.removeRoute(r)
+	}
+	f.applyFIB()
+	return f.rib.deadline()
+}
+
+// Routes lists the RIB in canonical order of prefixes, then by face and
+// origin.
+func (f *Forwarder) Routes() []Route {
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	routes := make([]Route, 0, f.rib.count)
+	f.rib.each(func(r *route) { routes = append(routes, r.export()) })
+	return routes
+}
+
+// RouteCount is the number of routes.
+func (f *Forwarder) RouteCount() int {
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	return f.rib.count
+}
+
+// SetNextHop sets a next hop of the FIB beside the RIB (NFD: fib/add-nexthop).
+// The next change of a route to the same face and prefix overrides it.
+func (f *Forwarder) SetNextHop(prefix ndn.Name, id ndn.FaceID, cost uint64) (err error) {
+	if prefix.Len() > ndn.MaxComponents {
+		return fmt.Errorf("%w: %d, at most %d", ErrNameTooLong, prefix.Len(), ndn.MaxComponents)
+	}
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	if f.lookup(id) == nil {
+		return fmt.Errorf("%w: %d", ErrNoFace, id)
+	}
+	f.call(func(now ndn.Time, s *fw.Shard) {
+		if e := s.SetNextHop(now, prefix, id, cost); e != nil {
+			err = e
+		}
+	})
+	return err
+}
+
+// RemoveNextHop removes a next hop of the FIB, wherever it came from.
+func (f *Forwarder) RemoveNextHop(prefix ndn.Name, id ndn.FaceID) error {
+	if prefix.Len() > ndn.MaxComponents {
+		return fmt.Errorf("%w: %d, at most %d", ErrNameTooLong, prefix.Len(), ndn.MaxComponents)
+	}
+	f.ribMu.Lock()
+	defer f.ribMu.Unlock()
+	f.call(func(now ndn.Time, s *fw.Shard) { s.RemoveNextHop(now, prefix, id) })
+	return nil
+}

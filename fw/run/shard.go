@@ -1,0 +1,101 @@
+package run
+
+import (
+	"sync"
+
+	"ndnpop/fw"
+	"ndnpop/ndn"
+)
+
+// unit is a shard with its lock, and the shard's way out (fw.Sender).
+type unit struct {
+	f     *Forwarder
+	timer *alarm
+
+	mu      sync.Mutex
+	shard   *fw.Shard
+	now     ndn.Time // of the call in progress
+	faces   map[ndn.FaceID]*netFace
+	touched []*netFace // got something during the call in progress
+}
+
+// Send implements fw.Sender. The shard calls it, so the lock is held.
+func (u *unit) Send(id ndn.FaceID, wire []byte, f *ndn.LpFields) bool {
+	fc := u.faces[id]
+	if fc == nil {
+		return false
+	}
+	return fc.enqueue(u.now, wire, f, u)
+}
+
+// process hands the first n packets of b, which came in by fc, to their
+// shards, each locked once. What is to be flushed is added to b.touched.
+func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
+	for _, u := range f.units {
+		u.mu.Lock()
+		u.now = now
+		if u.shard.Deadline() <= now {
+			u.shard.Tick(now)
+		}
+		// A face that has been destroyed in the meantime is nobody's.
+		if u.faces[fc.id] == fc {
+			for i := range n {
+				if p := &b.packets[i]; len(f.units) == 1 || f.unitOf(p) == u {
+					u.shard.Receive(now, fc.id, p)
+				}
+			}
+		}
+		deadline := u.shard.Deadline()
+		b.touched = append(b.touched, u.touched...)
+		u.touched = u.touched[:0]
+		u.mu.Unlock()
+		f.alarms.arm(u.timer, deadline)
+	}
+}
+
+// unitOf is the shard boundary: which shard a packet belongs to. With one
+// shard everything belongs to it.
+func (f *Forwarder) unitOf(*ndn.Packet) *unit { return f.units[0] }
+
+// call runs fn with the lock of each shard in turn, and flushes what it
+// caused.
+func (f *Forwarder) call(fn func(now ndn.Time, s *fw.Shard)) {
+	for _, u := range f.units {
+		u.call(func(now ndn.Time) { fn(now, u.shard) })
+	}
+}
+
+func (u *unit) call(fn func(now ndn.Time)) {
+	var touched []*netFace
+	u.mu.Lock()
+	u.now = u.f.clock.now()
+	fn(u.now)
+	deadline := u.shard.Deadline()
+	if len(u.touched) > 0 {
+		touched = append(touched, u.touched...)
+		u.touched = u.touched[:0]
+	}
+	u.mu.Unlock()
+	u.f.alarms.arm(u.timer, deadline)
+	for _, fc := range touched {
+		fc.flush()
+	}
+}
+
+// due is the shard's timer.
+func (u *unit) due(now ndn.Time) ndn.Time {
+	u.call(func(ndn.Time) { u.shard.Tick(now) })
+	return ndn.Never // call has armed the alarm
+}
+
+// gaveUp tells the shard of Interests that fc's link service gave up on.
+func (f *Forwarder) gaveUp(fc *netFace, wires [][]byte) {
+	if len(wires) == 0 {
+		return
+	}
+	f.call(func(now ndn.Time, s *fw.Shard) {
+		for _, w := range wires {
+			s.GaveUp(now, fc.id, w)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+// Package bestroute is the strategy that follows the routing costs (NFD:
+// best-route version 5).
+//
+// A new Interest goes to the next hop of the lowest cost. When the consumer
+// retransmits it, it goes to the cheapest next hop that has not been tried,
+// and once all have been, to the one tried longest ago. Nacks are collected
+// from all upstreams; the least severe then goes down. Without a next hop the
+// answer is Nack NoRoute.
+//
+// It differs from NFD's in two points. An Interest from a further downstream
+// only joins the pending one, where NFD treats it like a retransmission. And
+// when a next hop goes down, what is pending there is sent on at once, as soon
+// as there is another.
+package bestroute
+
+import (
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+	"ndnpop/table"
+)
+
+// Factory returns the factory of best-route.
+func Factory() strategy.Factory {
+	return strategy.Factory{
+		Name:    "best-route",
+		Version: 5,
+		Usage:   "lowest cost first, the next one on a consumer's retransmission",
+		Params:  strategy.SuppressionParams(),
+		New: func(v strategy.Values) (strategy.Strategy, error) {
+			s, err := strategy.ParseSuppression(v)
+			return &bestRoute{suppression: s}, err
+		},
+	}
+}
+
+type bestRoute struct{ suppression strategy.Suppression }
+
+// Suppression implements strategy.Suppressor.
+func (b *bestRoute) Suppression() strategy.Suppression { return b.suppression }
+
+// Interest implements strategy.Strategy.
+func (b *bestRoute) Interest(c *strategy.Context, ev *strategy.Interest) {
+	if !b.forward(c) && ev.New {
+		c.Nack(ev.In, ndn.NackNoRoute)
+	}
+}
+
+// forward sends to the best next hop and reports whether it could.
+func (b *bestRoute) forward(c *strategy.Context) bool {
+	hops := c.NextHops()
+	for _, h := range hops {
+		if o := c.Out(h.Face); o == nil || !o.Pending(c.Now()) && !o.Failed {
+			if c.Send(h.Face) == strategy.Sent {
+				return true
+			}
+		}
+	}
+	// All have been tried: the one used longest ago, then the next.
+	for after := ndn.Time(-1 << 63); ; {
+		var best *table.OutRecord
+		for _, h := range hops {
+			if o := c.Out(h.Face); o != nil && o.SentAt > after && (best == nil || o.SentAt < best.SentAt) {
+				best = o
+			}
+		}
+		if best == nil {
+			return false
+		}
+		after = best.SentAt
+		if c.Send(best.Face) == strategy.Sent {
+			return true
+		}
+	}
+}
+
+// Data implements strategy.Strategy.
+func (b *bestRoute) Data(*strategy.Context, *strategy.Data) {}
+
+// NextHop implements strategy.NextHopHandler.
+func (b *bestRoute) NextHop(c *strategy.Context, _ *strategy.NextHop) {
+	if c.HasEntry() && !c.PendingOut() {
+		b.forward(c)
+	}
+}

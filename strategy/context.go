@@ -1,0 +1,317 @@
+package strategy
+
+import (
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/table"
+)
+
+// Refusal says whether an Interest was sent, and if not, why.
+type Refusal uint8
+
+// Results of sending.
+const (
+	Sent              Refusal = iota
+	RefusedNoEntry            // no pending Interest in this event, or it has ended
+	RefusedNoFace             // no such face
+	RefusedDown               // the face is down
+	RefusedScope              // /localhost or /localhop may not go there
+	RefusedDownstream         // it would go back to the only face that asks
+	RefusedHopLimit           // the hop limit is exhausted
+	RefusedSuppressed         // too soon after the last one to this upstream
+	RefusedLimit              // the entry has too many upstreams
+	RefusedQueue              // the face did not take it
+)
+
+var refusals = [...]string{
+	"sent", "no pending Interest", "no such face", "face is down", "scope", "back to the downstream",
+	"hop limit", "suppressed", "too many upstreams", "face queue full",
+}
+
+// String says it in words.
+func (r Refusal) String() string {
+	if int(r) < len(refusals) {
+		return refusals[r]
+	}
+	return "unknown"
+}
+
+// Core is what a Context needs of the shard.
+type Core interface {
+	// Send forwards the pending Interest of c.
+	Send(c *Context, o Output) Refusal
+	// Nack answers a downstream and removes its in-record. It reports whether
+	// there was one.
+	Nack(c *Context, to ndn.FaceID, reason ndn.NackReason) bool
+	// Arm arms a timer for c's entry or, if plain, for the strategy alone. A
+	// zero id means that the limit of timers is reached.
+	Arm(c *Context, at ndn.Time, tag uint64, plain bool) table.TimerID
+	// Disarm disarms a timer and reports whether it was armed.
+	Disarm(c *Context, id table.TimerID) bool
+	// Lookup finds the next hops that c's Interest may use now, by cost and
+	// then by face, and the FIB entry they come from (nil without). Both are
+	// valid until the next Lookup.
+	Lookup(c *Context) ([]table.NextHop, *table.FibEntry)
+	// Learn hands the prefix announcement of c's Data, as a route over the
+	// face it came from, to the operator's routing.
+	Learn(c *Context)
+}
+
+// Output is one Interest to send.
+type Output struct {
+	To ndn.FaceID
+	// Fresh gives the Interest a Nonce of its own.
+	Fresh        bool
+	NonDiscovery bool
+}
+
+// Setup is what the shard knows about an event before it calls a strategy.
+type Setup struct {
+	Now      ndn.Time
+	Entry    *table.PitEntry // nil in events without an entry
+	Name     ndn.Name        // the Interest's
+	Interest *ndn.Interest   // the packet at hand, nil when there is none
+	In       ndn.FaceID      // where the event came from, 0 for none
+	Link     *ndn.LpFields   // the packet's link header, nil without a packet
+	Strategy uint32          // the shard's number for the bound strategy
+	Label    ndn.Name        // that strategy's full name
+	Event    string          // for traces
+}
+
+// Context is how a strategy sees and acts on one event. The shard owns it; it
+// is valid during the handler's call.
+type Context struct {
+	shared
+	s      Setup
+	hops   []table.NextHop
+	fib    *table.FibEntry
+	looked bool
+	out    Outcome
+	non    bool
+}
+
+// shared is what all events of one shard have in common.
+type shared struct {
+	core     Core
+	hasher   ndn.Hasher
+	measured *table.Measurements
+	tracer   Tracer
+	rng      uint64
+	kinds    uint32 // given out to PrefixState
+}
+
+// Outcome is what a handler asked the shard to do after it returned.
+type Outcome struct {
+	Linger           time.Duration
+	PassAnnouncement bool
+}
+
+// NewContext returns the context of a shard. Strategies get it from the
+// shard; only shards make one.
+func NewContext(core Core, h ndn.Hasher, m *table.Measurements, seed uint64) *Context {
+	return &Context{shared: shared{core: core, hasher: h, measured: m, rng: seed}}
+}
+
+// Begin prepares the context for an event.
+func (c *Context) Begin(s *Setup) {
+	c.s, c.hops, c.fib, c.looked, c.non, c.out = *s, nil, nil, false, false, Outcome{}
+}
+
+// End returns what the handler asked for, and detaches the context from the
+// event.
+func (c *Context) End() Outcome {
+	c.s.Entry, c.s.Interest, c.s.Link = nil, nil, nil
+	return c.out
+}
+
+// Setup is what the shard put into Begin.
+func (c *Context) Setup() *Setup { return &c.s }
+
+// SetTracer makes t see every decision; nil turns tracing off.
+func (c *Context) SetTracer(t Tracer) { c.tracer = t }
+
+// Now is the time of the event.
+func (c *Context) Now() ndn.Time { return c.s.Now }
+
+// Name is the Interest's name; nil in events without an entry or packet.
+func (c *Context) Name() ndn.Name { return c.s.Name }
+
+// HasEntry reports whether the event concerns a pending Interest.
+func (c *Context) HasEntry() bool { return c.s.Entry != nil }
+
+// Strategy is the full name under which this strategy was bound.
+func (c *Context) Strategy() ndn.Name { return c.s.Label }
+
+// Link is the link header of the packet of this event, nil without a packet:
+// congestion mark, path tag, announcement and so on.
+func (c *Context) Link() *ndn.LpFields { return c.s.Link }
+
+// Marked reports whether the packet of this event carries a congestion mark.
+func (c *Context) Marked() bool { return c.s.Link != nil && c.s.Link.CongestionMark != 0 }
+
+// Ins are the downstreams that wait. The strategy must not change them.
+func (c *Context) Ins() []table.InRecord {
+	if c.s.Entry == nil {
+		return nil
+	}
+	return c.s.Entry.In
+}
+
+// Outs are the Interests sent so far, one record per upstream, in the order of
+// first use. The strategy must not change them.
+func (c *Context) Outs() []table.OutRecord {
+	if c.s.Entry == nil {
+		return nil
+	}
+	return c.s.Entry.Out
+}
+
+// Out returns the out-record of one upstream, or nil.
+func (c *Context) Out(f ndn.FaceID) *table.OutRecord {
+	if c.s.Entry == nil {
+		return nil
+	}
+	return c.s.Entry.FindOut(f)
+}
+
+// PendingOut reports whether an answer may still come from some upstream.
+func (c *Context) PendingOut() bool {
+	return c.s.Entry != nil && c.s.Entry.PendingOut(c.s.Now)
+}
+
+// NextHops are the next hops that this Interest may use now, by cost and then
+// by face: their faces exist and are up, no scope or hop limit forbids them,
+// and the Interest would not go back to where it came from. The slice is
+// valid during the call.
+func (c *Context) NextHops() []table.NextHop {
+	c.look()
+	return c.hops
+}
+
+// Prefix is the FIB prefix that NextHops come from, nil without a route.
+func (c *Context) Prefix() ndn.Name {
+	c.look()
+	if c.fib == nil {
+		return nil
+	}
+	return c.fib.Prefix
+}
+
+func (c *Context) look() {
+	if !c.looked {
+		c.looked = true
+		c.hops, c.fib = c.core.Lookup(c)
+	}
+}
+
+// Send sends the Interest to a face, usually that of a next hop. In an
+// Interest event the first Interest to every upstream carries the consumer's
+// Nonce; everything else goes out with a fresh one, since the old one would
+// look like a loop where the paths meet again.
+func (c *Context) Send(f ndn.FaceID) Refusal { return c.send(f, c.s.Interest == nil) }
+
+// Probe is Send with a fresh Nonce in any case.
+func (c *Context) Probe(f ndn.FaceID) Refusal { return c.send(f, true) }
+
+func (c *Context) send(f ndn.FaceID, fresh bool) Refusal {
+	r := c.core.Send(c, Output{To: f, Fresh: fresh, NonDiscovery: c.non})
+	if c.tracer != nil {
+		c.trace(&Decision{Kind: TraceSend, To: f, Refusal: r})
+	}
+	return r
+}
+
+// NonDiscovery marks the Interests sent from here on in this event as not for
+// discovery (self-learning).
+func (c *Context) NonDiscovery() { c.non = true }
+
+// Nack answers one downstream and removes it from those that wait. It reports
+// whether it was waiting.
+func (c *Context) Nack(to ndn.FaceID, reason ndn.NackReason) bool {
+	ok := c.core.Nack(c, to, reason)
+	if c.tracer != nil && ok {
+		c.trace(&Decision{Kind: TraceNack, To: to, Nack: reason})
+	}
+	return ok
+}
+
+// NackAll answers every downstream.
+func (c *Context) NackAll(reason ndn.NackReason) {
+	for c.s.Entry != nil && len(c.s.Entry.In) > 0 {
+		if !c.Nack(c.s.Entry.In[0].Face, reason) {
+			return
+		}
+	}
+}
+
+// PassNacks passes Nacks down as NFD does: once every upstream has failed, all
+// downstreams get the least severe reason. When only one upstream has not
+// failed and it is itself a downstream, that one gets the Nack already, since
+// both wait for each other.
+func (c *Context) PassNacks() {
+	e := c.s.Entry
+	if e == nil || len(e.Out) == 0 {
+		return
+	}
+	waiting, last := 0, ndn.FaceID(0)
+	least := ndn.NackNone
+	for i := range e.Out {
+		o := &e.Out[i]
+		if o.Failed {
+			if o.Reason.Severity() < least.Severity() {
+				least = o.Reason
+			}
+		} else if o.Pending(c.s.Now) {
+			waiting++
+			last = o.Face
+		}
+	}
+	switch {
+	case waiting == 0:
+		c.NackAll(least)
+	case waiting == 1 && e.FindIn(last) != nil:
+		c.Nack(last, least)
+	}
+}
+
+// Arm arms a timer of this entry that is due after d. At most
+// table.MaxEntryTimers are armed at once; more are refused with an id that is
+// not set.
+func (c *Context) Arm(d time.Duration, tag uint64) table.TimerID {
+	if c.s.Entry == nil {
+		return table.TimerID{}
+	}
+	return c.core.Arm(c, c.s.Now.Add(d), tag, false)
+}
+
+// ArmPlain arms a timer of the strategy itself, which belongs to no entry.
+func (c *Context) ArmPlain(d time.Duration, tag uint64) table.TimerID {
+	return c.core.Arm(c, c.s.Now.Add(d), tag, true)
+}
+
+// Disarm disarms a timer and reports whether it was armed.
+func (c *Context) Disarm(id table.TimerID) bool { return c.core.Disarm(c, id) }
+
+// Linger keeps the entry for d after a Data satisfied it, so that later Data
+// from other upstreams (probes) still reach the Data handler. It has an
+// effect in Data events.
+func (c *Context) Linger(d time.Duration) { c.out.Linger = d }
+
+// PassAnnouncement passes the Data's prefix announcement on to the downstreams
+// (self-learning).
+func (c *Context) PassAnnouncement() { c.out.PassAnnouncement = true }
+
+// Learn hands the Data's prefix announcement to the operator's routing, which
+// checks it before it adds a route over the face the Data came from.
+func (c *Context) Learn() { c.core.Learn(c) }
+
+// Rand returns a pseudo-random number. The sequence depends on the shard's
+// seed and history alone.
+func (c *Context) Rand() uint64 {
+	c.rng += 0x9e3779b97f4a7c15
+	z := c.rng
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

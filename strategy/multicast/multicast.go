@@ -1,0 +1,60 @@
+// Package multicast is the strategy that sends every Interest to all next
+// hops (NFD: multicast version 5). Retransmissions are suppressed per
+// upstream. New next hops get the Interests that are pending. Nacks are
+// collected from all upstreams; the least severe then goes down. Without a
+// next hop the answer is Nack NoRoute, where NFD is silent.
+package multicast
+
+import (
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+)
+
+// Factory returns the factory of multicast.
+func Factory() strategy.Factory {
+	return strategy.Factory{
+		Name:    "multicast",
+		Version: 5,
+		Usage:   "every Interest to all next hops",
+		Params:  strategy.SuppressionParams(),
+		New: func(v strategy.Values) (strategy.Strategy, error) {
+			s, err := strategy.ParseSuppression(v)
+			s.Scope = strategy.SuppressUpstream
+			return &multicast{suppression: s}, err
+		},
+	}
+}
+
+type multicast struct{ suppression strategy.Suppression }
+
+// Suppression implements strategy.Suppressor.
+func (m *multicast) Suppression() strategy.Suppression { return m.suppression }
+
+// Interest implements strategy.Strategy.
+func (m *multicast) Interest(c *strategy.Context, ev *strategy.Interest) {
+	sent := false
+	for _, h := range c.NextHops() {
+		switch c.Send(h.Face) {
+		case strategy.Sent, strategy.RefusedSuppressed:
+			sent = true
+		}
+	}
+	if !sent && !c.PendingOut() {
+		c.Nack(ev.In, ndn.NackNoRoute)
+	}
+}
+
+// Data implements strategy.Strategy.
+func (m *multicast) Data(*strategy.Context, *strategy.Data) {}
+
+// NextHop implements strategy.NextHopHandler.
+func (m *multicast) NextHop(c *strategy.Context, ev *strategy.NextHop) {
+	if !c.HasEntry() || ev.Change == strategy.HopDown {
+		return
+	}
+	for _, h := range c.NextHops() {
+		if h.Face == ev.Face {
+			c.Send(h.Face)
+		}
+	}
+}

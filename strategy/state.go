@@ -1,0 +1,87 @@
+package strategy
+
+import (
+	"ndnpop/ndn"
+	"ndnpop/table"
+)
+
+// EntryState gives a strategy a T for every pending Interest. The zero
+// EntryState is ready; a strategy has it as a field. Values are recycled and
+// start as zero.
+type EntryState[T any] struct{ free []*T }
+
+// Get returns the T of the event's entry, a zero one at first. It is valid as
+// long as the entry. It must not be called without an entry.
+func (s *EntryState[T]) Get(c *Context) *T { return stateOf(&c.s.Entry.State, s, &s.free) }
+
+// Peek returns the T of the event's entry if it has one, else nil.
+func (s *EntryState[T]) Peek(c *Context) *T {
+	if e := c.s.Entry; e != nil && e.State.Owner == table.StateOwner(s) {
+		return e.State.Value.(*T)
+	}
+	return nil
+}
+
+// Recycle implements table.StateOwner.
+func (s *EntryState[T]) Recycle(v any) { s.free = recycle(s.free, v) }
+
+// PrefixState gives a strategy a T for every prefix it asks about. The zero
+// PrefixState is ready; a strategy has it as a field, one per T. The table of
+// prefixes is bounded: a T that was not used for long is forgotten, and starts
+// as zero again.
+type PrefixState[T any] struct {
+	free []*T
+	kind uint32
+}
+
+// Get returns the T of the FIB prefix that the event's Interest is forwarded
+// by (of the empty name without a route). It is valid during the event and
+// until the next Get or At.
+func (s *PrefixState[T]) Get(c *Context) *T {
+	c.look()
+	if c.fib == nil {
+		return s.get(c, c.hasher.Root(), nil)
+	}
+	return s.get(c, c.fib.Hash, c.fib.Prefix)
+}
+
+// At returns the T of the first depth components of the event's name.
+func (s *PrefixState[T]) At(c *Context, depth int) *T {
+	return s.Of(c, c.s.Name.Prefix(depth))
+}
+
+// Of returns the T of any name.
+func (s *PrefixState[T]) Of(c *Context, n ndn.Name) *T { return s.get(c, c.hasher.Name(n), n) }
+
+func (s *PrefixState[T]) get(c *Context, h uint64, n ndn.Name) *T {
+	if s.kind == 0 {
+		c.kinds++
+		s.kind = c.kinds
+	}
+	return stateOf(c.measured.Get(h, n, s.kind), s, &s.free)
+}
+
+// Recycle implements table.StateOwner.
+func (s *PrefixState[T]) Recycle(v any) { s.free = recycle(s.free, v) }
+
+func stateOf[T any](slot *table.State, owner table.StateOwner, free *[]*T) *T {
+	if slot.Owner == owner {
+		return slot.Value.(*T)
+	}
+	slot.Clear()
+	var v *T
+	if n := len(*free); n > 0 {
+		v, *free = (*free)[n-1], (*free)[:n-1]
+	} else {
+		v = new(T)
+	}
+	slot.Owner, slot.Value = owner, v
+	return v
+}
+
+func recycle[T any](free []*T, v any) []*T {
+	p := v.(*T)
+	var zero T
+	*p = zero
+	return append(free, p)
+}

@@ -1,0 +1,13 @@
+// Package strategies lists the strategies that come with ndnpop.
+package strategies
+
+import (
+	"ndnpop/strategy"
+	"ndnpop/strategy/bestroute"
+	"ndnpop/strategy/multicast"
+)
+
+// Builtin returns the factories of all built-in strategies.
+func Builtin() []strategy.Factory {
+	return []strategy.Factory{bestroute.Factory(), multicast.Factory()}
+}

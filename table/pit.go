@@ -1,0 +1,403 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"ndnpop/ndn"
+)
+
+// InRecord says that a downstream waits for an entry's Data.
+type InRecord struct {
+	Face   ndn.FaceID
+	Seen   ndn.Time // its latest Interest
+	Expiry ndn.Time
+	// ReplicaSelect is the counter of the latest request to choose another
+	// replica, valid if HasReplicaSelect.
+	ReplicaSelect    uint64
+	Nonce            uint32 // of the latest Interest
+	HasReplicaSelect bool
+	WantsPathTag     bool
+	HasHint          bool // its Interest carried a forwarding hint
+	tokenLen         uint8
+	token            [32]byte
+}
+
+// Token is the PIT token of the downstream's latest Interest, nil when it had
+// none. It is a view of the record.
+func (r *InRecord) Token() []byte {
+	if r.tokenLen == 0 {
+		return nil
+	}
+	return r.token[:r.tokenLen]
+}
+
+// SetToken copies a token of at most 32 bytes; a longer one counts as none.
+func (r *InRecord) SetToken(t []byte) {
+	if len(t) > len(r.token) {
+		t = nil
+	}
+	r.tokenLen = uint8(copy(r.token[:], t))
+}
+
+// OutRecord says that an entry's Interest was sent to an upstream.
+type OutRecord struct {
+	Face   ndn.FaceID
+	SentAt ndn.Time // the latest Interest
+	Expiry ndn.Time
+	// Interval is the current suppression interval of this upstream, zero
+	// before the first retransmission.
+	Interval time.Duration
+	Nonce    uint32 // of the latest Interest
+	Sends    uint32 // Interests sent; an RTT is certain when it is 1
+	// Failed is set when the upstream answered the latest Interest with a
+	// Nack or the link gave it up; Reason is then the Nack's.
+	Failed bool
+	Reason ndn.NackReason
+}
+
+// Pending reports whether an answer may still come.
+func (r *OutRecord) Pending(now ndn.Time) bool { return !r.Failed && r.Expiry > now }
+
+// StateOwner takes back the value of a State.
+type StateOwner interface {
+	// Recycle is called once for each value, when nothing refers to it
+	// any more.
+	Recycle(v any)
+}
+
+// State is a slot in which a strategy keeps a value of a type of its own.
+type State struct {
+	Owner StateOwner
+	Value any
+}
+
+// Clear gives the value back to its owner.
+func (s *State) Clear() {
+	if s.Owner != nil {
+		o, v := s.Owner, s.Value
+		*s = State{}
+		o.Recycle(v)
+	}
+}
+
+// MaxEntryTimers is how many timers an entry can have armed at once beside
+// its expiry.
+const MaxEntryTimers = 8
+
+// PitEntry is a pending Interest. It is valid until it is removed.
+type PitEntry struct {
+	// Wire is the Interest as first received: the entry's own copy. Name,
+	// Hint and Digest are views of it.
+	Wire []byte
+	Name ndn.Name
+	// Hint is the value of the active forwarding hint; nil when there is none
+	// or it was stripped in a producer region.
+	Hint   []byte
+	Digest []byte // implicit digest at the end of Name, or nil
+	// Hash is that of the Data's name: of Name without an implicit digest.
+	Hash        uint64
+	NameLen     int // components in Name
+	CanBePrefix bool
+	MustBeFresh bool
+
+	In  []InRecord
+	Out []OutRecord
+
+	// What follows is the shard's, and zero in a new entry.
+
+	State      State
+	Arrived    uint64 // sequence number of the entry's creation
+	Strategy   uint32
+	Expiry     TimerID
+	Timers     [MaxEntryTimers]TimerID
+	Interval   time.Duration // current suppression interval
+	HopLimit   uint8         // what an Interest sent upstream carries, if HasHopLimit
+	HasHop     bool
+	StripHint  bool
+	Satisfied  bool
+	Lingering  bool
+	Local      bool // a local face asked
+	AckReplica bool // a strategy here took the replica-select request
+
+	slot, gen uint32
+	live      bool
+	buf       []byte
+}
+
+// PITConfig limits a PIT. Zero values are defaults.
+type PITConfig struct {
+	MaxEntries        int // in all; 262,144
+	MaxEntriesPerFace int // in-records of one downstream face; 65,536
+	MaxInRecords      int // downstreams of one entry; 1,024
+	MaxOutRecords     int // upstreams of one entry; 64
+	MaxVariants       int // entries of one Data name that differ in hint or digest; 64
+}
+
+// WithDefaults fills in the defaults.
+func (c PITConfig) WithDefaults() PITConfig {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&c.MaxEntries, 1<<18)
+	def(&c.MaxEntriesPerFace, 1<<16)
+	def(&c.MaxInRecords, 1024)
+	def(&c.MaxOutRecords, 64)
+	def(&c.MaxVariants, 64)
+	return c
+}
+
+// ErrVariants says that too many pending Interests differ only in their
+// forwarding hint or digest.
+var ErrVariants = errors.New("table: too many variants of one name")
+
+// PIT is the pending Interest table. Its entries, with the memory they
+// gathered, are recycled.
+type PIT struct {
+	cfg   PITConfig
+	shard uint8
+	index index
+	slab  slab[PitEntry]
+	seq   uint64
+
+	// Entries with CanBePrefix by name length: the lengths at which a Data
+	// must look for its prefixes.
+	prefixes [ndn.MaxComponents + 1]uint32
+	mask     uint64
+}
+
+// NewPIT returns an empty table. shard is put into the tokens it issues.
+func NewPIT(cfg PITConfig, shard uint8) *PIT {
+	return &PIT{cfg: cfg.WithDefaults(), shard: shard}
+}
+
+// Len is the number of entries.
+func (p *PIT) Len() int { return p.index.live }
+
+// Config returns the limits in force.
+func (p *PIT) Config() PITConfig { return p.cfg }
+
+// DataHash picks the hash under which the PIT files an Interest from the
+// hashes of its name's prefixes.
+func DataHash(i *ndn.Interest, hashes []uint64) (h uint64, digest []byte) {
+	if d, _, ok := i.ImplicitDigest(); ok {
+		return hashes[len(hashes)-2], d
+	}
+	return hashes[len(hashes)-1], nil
+}
+
+// Find returns the entry of an Interest whose active hint is hint, or nil.
+// h is its DataHash. variants counts the entries with the same Data name that
+// were passed.
+func (p *PIT) Find(h uint64, i *ndn.Interest, hint []byte) (e *PitEntry, variants int) {
+	for it := p.index.find(h); ; {
+		slot, ok := it.next()
+		if !ok {
+			return nil, variants
+		}
+		e := p.slab.at(slot)
+		if e.Hash != h {
+			continue
+		}
+		if e.CanBePrefix == i.CanBePrefix && e.MustBeFresh == i.MustBeFresh &&
+			e.Name.Equal(i.Name) && bytes.Equal(e.Hint, hint) {
+			return e, variants
+		}
+		variants++
+	}
+}
+
+// Insert makes an entry for an Interest that Find did not find. It copies the
+// packet. variants is what Find returned.
+func (p *PIT) Insert(h uint64, i *ndn.Interest, hint, digest []byte, variants int) (*PitEntry, error) {
+	switch {
+	case p.index.live >= p.cfg.MaxEntries:
+		return nil, ErrFull
+	case variants >= p.cfg.MaxVariants && (hint != nil || digest != nil):
+		return nil, ErrVariants
+	}
+	slot := p.slab.get()
+	e := p.slab.at(slot)
+	p.seq++
+	e.buf = append(e.buf[:0], i.Wire...)
+	e.Wire, e.NameLen = e.buf, i.NameLen
+	e.Name, e.Hint = i.Rebase(e.buf)
+	if hint == nil {
+		e.Hint = nil
+	}
+	e.Digest = nil
+	if digest != nil {
+		e.Digest = e.Name[len(e.Name)-len(digest):]
+	}
+	e.Hash, e.CanBePrefix, e.MustBeFresh = h, i.CanBePrefix, i.MustBeFresh
+	e.Arrived, e.slot, e.live = p.seq, slot, true
+	p.index.insert(h, slot)
+	if e.CanBePrefix && e.Digest == nil {
+		if p.prefixes[e.NameLen]++; p.prefixes[e.NameLen] == 1 {
+			p.mask |= 1 << e.NameLen
+		}
+	}
+	return e, nil
+}
+
+// Recycled entries keep at most this many bytes and records.
+const (
+	keepWire    = 1024
+	keepRecords = 8
+)
+
+// Remove takes an entry out of the table. Its timers have been disarmed.
+func (p *PIT) Remove(e *PitEntry) {
+	p.index.remove(e.Hash, e.slot)
+	if e.CanBePrefix && e.Digest == nil {
+		if p.prefixes[e.NameLen]--; p.prefixes[e.NameLen] == 0 {
+			p.mask &^= 1 << e.NameLen
+		}
+	}
+	e.State.Clear()
+	keep := PitEntry{In: e.In[:0], Out: e.Out[:0], buf: e.buf, slot: e.slot, gen: e.gen + 1}
+	if cap(keep.In) > keepRecords {
+		keep.In = nil
+	}
+	if cap(keep.Out) > keepRecords {
+		keep.Out = nil
+	}
+	if cap(keep.buf) > keepWire {
+		keep.buf = nil
+	}
+	*e = keep
+	p.slab.put(e.slot)
+}
+
+// Slot identifies an entry, for ByToken's sake and for timers, while it
+// lives.
+func (e *PitEntry) Slot() uint32 { return e.slot }
+
+// At returns the live entry in a slot, or nil.
+func (p *PIT) At(slot uint32) *PitEntry {
+	if slot >= p.slab.n {
+		return nil
+	}
+	if e := p.slab.at(slot); e.live {
+		return e
+	}
+	return nil
+}
+
+// TokenLen is the length of the PIT tokens that a PIT issues.
+const TokenLen = 8
+
+// Token is the PIT token of an entry: shard, generation, slot.
+func (p *PIT) Token(e *PitEntry) [TokenLen]byte {
+	g, s := e.gen, e.slot
+	return [TokenLen]byte{p.shard, byte(g >> 16), byte(g >> 8), byte(g),
+		byte(s >> 24), byte(s >> 16), byte(s >> 8), byte(s)}
+}
+
+// ByToken returns the entry that a token was issued for, nil when the token
+// is not ours or is stale. The token is a peer's claim: the caller still
+// checks the name.
+func (p *PIT) ByToken(t []byte) *PitEntry {
+	if len(t) != TokenLen || t[0] != p.shard {
+		return nil
+	}
+	g := uint32(t[1])<<16 | uint32(t[2])<<8 | uint32(t[3])
+	s := uint32(t[4])<<24 | uint32(t[5])<<16 | uint32(t[6])<<8 | uint32(t[7])
+	if e := p.At(s); e != nil && e.gen&0xffffff == g {
+		return e
+	}
+	return nil
+}
+
+// Match appends to dst every entry that a Data satisfies. hashes are those of
+// the prefixes of the Data's name.
+func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
+	var sum [32]byte
+	summed := false
+	h := hashes[len(hashes)-1]
+	for it := p.index.find(h); ; {
+		slot, ok := it.next()
+		if !ok {
+			break
+		}
+		e := p.slab.at(slot)
+		if e.Hash != h {
+			continue
+		}
+		if e.Digest == nil {
+			if e.Name.Equal(d.Name) {
+				dst = append(dst, e)
+			}
+			continue
+		}
+		if !e.Name[:len(e.Name)-34].Equal(d.Name) {
+			continue
+		}
+		if !summed {
+			sum, summed = d.Digest(), true
+		}
+		if bytes.Equal(e.Digest, sum[:]) {
+			dst = append(dst, e)
+		}
+	}
+	for m, l := p.mask&(1<<(len(hashes)-1)-1), 0; m != 0; m, l = m>>1, l+1 {
+		if m&1 == 0 {
+			continue
+		}
+		h := hashes[l]
+		for it := p.index.find(h); ; {
+			slot, ok := it.next()
+			if !ok {
+				break
+			}
+			e := p.slab.at(slot)
+			if e.Hash == h && e.CanBePrefix && e.Digest == nil && e.NameLen == l && d.Name.HasPrefix(e.Name) {
+				dst = append(dst, e)
+			}
+		}
+	}
+	return dst
+}
+
+// Each calls fn for every entry, in the order of their slots. fn must neither
+// insert nor remove.
+func (p *PIT) Each(fn func(*PitEntry)) {
+	for i := range p.slab.n {
+		if e := p.slab.at(i); e.live {
+			fn(e)
+		}
+	}
+}
+
+// FindIn returns the in-record of a face, or nil.
+func (e *PitEntry) FindIn(f ndn.FaceID) *InRecord {
+	for i := range e.In {
+		if e.In[i].Face == f {
+			return &e.In[i]
+		}
+	}
+	return nil
+}
+
+// FindOut returns the out-record of a face, or nil.
+func (e *PitEntry) FindOut(f ndn.FaceID) *OutRecord {
+	for i := range e.Out {
+		if e.Out[i].Face == f {
+			return &e.Out[i]
+		}
+	}
+	return nil
+}
+
+// PendingOut reports whether an answer may still come from an upstream.
+func (e *PitEntry) PendingOut(now ndn.Time) bool {
+	for i := range e.Out {
+		if e.Out[i].Pending(now) {
+			return true
+		}
+	}
+	return false
+}

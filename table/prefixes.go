@@ -1,0 +1,92 @@
+package table
+
+import (
+	"math/bits"
+
+	"ndnpop/ndn"
+)
+
+// prefixes is a set of name prefixes, each with a T. Exact and
+// longest-prefix look-ups use the hashes of ndn.Hasher and skip the lengths
+// that do not occur. A T does not move while its prefix is in the set.
+type prefixes[T any] struct {
+	index   index
+	slab    slab[prefixEntry[T]]
+	lengths [ndn.MaxComponents + 1]uint32 // prefixes of each length
+	mask    uint64                        // lengths that occur
+}
+
+type prefixEntry[T any] struct {
+	name  ndn.Name // owned
+	hash  uint64
+	len   uint8 // components
+	live  bool
+	value T
+}
+
+func (p *prefixes[T]) count() int { return p.index.live }
+
+// get returns the slot of exactly this name.
+func (p *prefixes[T]) get(h uint64, n ndn.Name) (uint32, bool) {
+	for it := p.index.find(h); ; {
+		slot, ok := it.next()
+		if !ok {
+			return 0, false
+		}
+		if e := p.slab.at(slot); e.hash == h && e.name.Equal(n) {
+			return slot, true
+		}
+	}
+}
+
+// longest returns the slot of the longest prefix of n in the set. hashes are
+// those of n's prefixes, hashes[i] of the first i components.
+func (p *prefixes[T]) longest(hashes []uint64, n ndn.Name) (uint32, bool) {
+	for m := p.mask & (1<<len(hashes) - 1); m != 0; {
+		l := bits.Len64(m) - 1
+		m &^= 1 << l
+		h := hashes[l]
+		for it := p.index.find(h); ; {
+			slot, ok := it.next()
+			if !ok {
+				break
+			}
+			if e := p.slab.at(slot); e.hash == h && int(e.len) == l && n.HasPrefix(e.name) {
+				return slot, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// add puts a name that is not in the set into it. It copies the name.
+func (p *prefixes[T]) add(h uint64, n ndn.Name) uint32 {
+	slot := p.slab.get()
+	e := p.slab.at(slot)
+	e.name, e.hash, e.len, e.live = append(e.name[:0:0], n...), h, uint8(n.Len()), true
+	p.index.insert(h, slot)
+	if p.lengths[e.len]++; p.lengths[e.len] == 1 {
+		p.mask |= 1 << e.len
+	}
+	return slot
+}
+
+func (p *prefixes[T]) remove(slot uint32) {
+	e := p.slab.at(slot)
+	p.index.remove(e.hash, slot)
+	if p.lengths[e.len]--; p.lengths[e.len] == 0 {
+		p.mask &^= 1 << e.len
+	}
+	*e = prefixEntry[T]{}
+	p.slab.put(slot)
+}
+
+// each calls f for every prefix, in the order of their slots, until f returns
+// false.
+func (p *prefixes[T]) each(f func(name ndn.Name, v *T) bool) {
+	for i := range p.slab.n {
+		if e := p.slab.at(i); e.live && !f(e.name, &e.value) {
+			return
+		}
+	}
+}
