@@ -67,6 +67,19 @@ func canonical(uri string) (string, error) {
 	return full, nil
 }
 
+// scopeOf is the scope that a transport to uri will have: local for Unix
+// sockets and TCP over loopback addresses, as NFD has it.
+func scopeOf(uri string) face.Scope {
+	scheme, rest := splitURI(uri)
+	if scheme == "unix" {
+		return face.ScopeLocal
+	}
+	if a, err := netip.ParseAddrPort(rest); err == nil && a.Addr().IsLoopback() && strings.HasPrefix(scheme, "tcp") {
+		return face.ScopeLocal
+	}
+	return face.ScopeNonLocal
+}
+
 // dial opens a transport. It ends early when the forwarder is closed.
 func (f *Forwarder) dial(uri string, mtu int) (face.Server, error) {
 	if f.opts.Dial != nil {

@@ -57,7 +57,7 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	if n.tr != nil {
 		fc.info, fc.trMTU = n.tr.Info(), n.tr.MTU()
 	} else {
-		fc.info.Stream = !isDatagram(n.uri)
+		fc.info.Stream, fc.info.Scope = !isDatagram(n.uri), scopeOf(n.uri)
 	}
 	fc.link = fc.newLink()
 	fc.lastIn = f.clock.now()
@@ -78,6 +78,26 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 		fc.id = f.nextID
 		f.nextID++
 	}
+	for _, u := range f.units {
+		var err error
+		u.call(func(now ndn.Time) {
+			err = u.shard.AddFace(now, fw.FaceInfo{
+				ID: fc.id, Local: fc.info.Scope == face.ScopeLocal,
+				MultiAccess: fc.info.Link != face.LinkPointToPoint,
+				AdHoc:       fc.info.Link == face.LinkAdHoc,
+			})
+			if err != nil {
+				return
+			}
+			u.faces[fc.id] = fc
+			if !fc.up {
+				u.shard.FaceDown(now, fc.id)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	f.faces[fc.id] = fc
 	f.nameURI(fc, fc.info.RemoteURI)
 	f.nameURI(fc, fc.uri)
@@ -87,18 +107,6 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 			fc.idle = newAlarm(fc.idleDue)
 			f.alarms.arm(fc.idle, fc.lastIn.Add(l.opts.IdleTimeout))
 		}
-	}
-	for _, u := range f.units {
-		u.call(func(now ndn.Time) {
-			u.faces[fc.id] = fc
-			u.shard.AddFace(now, fw.FaceInfo{
-				ID: fc.id, Local: fc.info.Scope == face.ScopeLocal,
-				MultiAccess: fc.info.Link != face.LinkPointToPoint,
-			})
-			if !fc.up {
-				u.shard.FaceDown(now, fc.id)
-			}
-		})
 	}
 	f.emit(Event{Kind: FaceCreated, Face: fc.snapshot(f.clock.now())})
 	return fc, nil
@@ -262,7 +270,7 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 		f.mu.Unlock()
 		return false
 	}
-	scope := fc.info.Scope
+	info.Scope = fc.info.Scope // told to the shard, once and for all
 	fc.tr, fc.info = tr, info
 	fc.setMTULocked(tr.MTU())
 	if fc.probe == nil && !info.Stream {
@@ -276,14 +284,6 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 	}
 	fc.mu.Unlock()
 	f.nameURI(fc, info.RemoteURI)
-	if scope != info.Scope {
-		// Known only now that the peer has been reached.
-		f.call(func(now ndn.Time, s *fw.Shard) {
-			s.RemoveFace(now, fc.id)
-			s.AddFace(now, fw.FaceInfo{ID: fc.id, Local: info.Scope == face.ScopeLocal})
-			s.FaceDown(now, fc.id)
-		})
-	}
 	f.mu.Unlock()
 	if info.Stream {
 		f.faceUp(fc, tr)

@@ -142,6 +142,8 @@ type CSInfo struct {
 	Entries       uint64
 	Admit, Serve  bool
 	Hits, Misses  uint64
+	Inserts       uint64
+	Evicted       uint64
 	Policy        string
 }
 
@@ -149,6 +151,7 @@ type CSInfo struct {
 type CSConfig struct {
 	CapacityBytes *uint64
 	Admit, Serve  *bool
+	Policy        *string // a change of it empties the store
 }
 
 // EventKind tells what happened.

@@ -145,7 +145,7 @@ func Default(unixPath string) *Config {
 		CS: CS{Capacity: 256 << 20, Policy: "lru", Admit: true, Serve: true},
 
 		Network: Network{ProducerRegions: []string{}},
-		PIT:     PIT{MaxEntries: 1 << 20, MaxEntriesPerFace: 1 << 18},
+		PIT:     PIT{MaxEntries: 1 << 18, MaxEntriesPerFace: 1 << 16},
 		Admin:   Admin{Listen: "127.0.0.1:9363"},
 		Shards:  Shards{Count: 1},
 	}
