@@ -1,0 +1,110 @@
+package cc
+
+import (
+	"math"
+
+	"ndnpop/ndn"
+)
+
+// Constants of CUBIC (RFC 9438).
+const (
+	cubicC    = 0.4
+	cubicBeta = 0.7
+)
+
+// Cubic is CUBIC (RFC 9438) driven by the receiver, with fast convergence, the
+// Reno-friendly region, and HyStart++ (RFC 9406) in slow start. Deviation: a
+// timeout decreases the window as any loss does, without a restart from one
+// packet (ndn-tools). Options: beta (0.7), mark-beta (beta; RFC 8511 suggests
+// 0.85), fast-convergence (true), hystart (true).
+type Cubic struct {
+	window
+	beta, markBeta float64
+	fastConv       bool
+	hystart        bool
+	ss             hystart
+
+	avoiding     bool // t0, k and wmax are those of this avoidance
+	wmax, lastWm float64
+	k            float64 // seconds
+	t0           ndn.Time
+	west         float64
+}
+
+// NewCubic makes a Cubic with a first window of 10.
+func NewCubic(p Params) (Controller, error) {
+	o := options{given: p.Options}
+	c := &Cubic{window: newWindow(p, defaultInitCwnd)}
+	c.beta = o.number("beta", cubicBeta)
+	c.markBeta = o.number("mark-beta", c.beta)
+	c.fastConv = o.flag("fast-convergence", true)
+	c.hystart = o.flag("hystart", true)
+	return c, o.done()
+}
+
+// OnData implements Controller.
+func (c *Cubic) OnData(s *Sample) {
+	if s.Marked || !s.CwndLimited {
+		return
+	}
+	if c.cwnd < c.ssthresh {
+		if !c.hystart {
+			c.cwnd++
+			return
+		}
+		inc, exit := c.ss.onData(s)
+		c.cwnd += inc
+		if !exit {
+			return
+		}
+		c.ssthresh = c.cwnd
+	}
+	if !c.avoiding {
+		// Slow start ended without a loss.
+		c.avoiding = true
+		c.wmax, c.k, c.t0, c.west = c.cwnd, 0, s.Now, c.cwnd
+	}
+	t := s.Now.Sub(c.t0).Seconds()
+	alpha := 3 * (1 - c.beta) / (1 + c.beta)
+	if c.west >= c.wmax {
+		alpha = 1
+	}
+	c.west += alpha / c.cwnd
+	if c.curve(t) < c.west {
+		c.cwnd = max(c.cwnd, c.west)
+		return
+	}
+	target := max(c.cwnd, min(c.curve(t+s.SRTT.Seconds()), 1.5*c.cwnd))
+	c.cwnd += (target - c.cwnd) / c.cwnd
+}
+
+// curve is W_cubic(t) for t in seconds since the last decrease.
+func (c *Cubic) curve(t float64) float64 {
+	d := t - c.k
+	return cubicC*d*d*d + c.wmax
+}
+
+// OnLoss implements Controller.
+func (c *Cubic) OnLoss(l *Loss) {
+	if l.NewEvent {
+		c.decrease(l.Now, c.beta)
+	}
+}
+
+// OnMark implements Controller.
+func (c *Cubic) OnMark(s *Sample) { c.decrease(s.Now, c.markBeta) }
+
+func (c *Cubic) decrease(now ndn.Time, beta float64) {
+	c.wmax = c.cwnd
+	if c.fastConv && c.cwnd < c.lastWm {
+		c.wmax = c.cwnd * (1 + beta) / 2
+	}
+	c.lastWm = c.cwnd
+	c.cwnd = max(minSsthresh, beta*c.cwnd)
+	c.ssthresh = c.cwnd
+	c.k = math.Cbrt((c.wmax - c.cwnd) / cubicC)
+	if c.wmax < c.cwnd {
+		c.k = 0
+	}
+	c.avoiding, c.t0, c.west = true, now, c.cwnd
+}

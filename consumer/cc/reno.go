@@ -1,0 +1,104 @@
+package cc
+
+import "math"
+
+// minSsthresh is the smallest slow-start threshold and window after a
+// reaction, in packets (ndn-tools).
+const minSsthresh = 2
+
+// defaultInitCwnd is the first window of the TCP-like algorithms in packets
+// (RFC 6928).
+const defaultInitCwnd = 10
+
+// window is what the loss-based algorithms share.
+type window struct {
+	cwnd, ssthresh float64
+}
+
+func newWindow(p Params, initCwnd float64) window {
+	w := window{cwnd: initCwnd, ssthresh: math.Inf(1)}
+	if p.InitCwnd >= 1 {
+		w.cwnd = p.InitCwnd
+	}
+	if p.InitSsthresh > 0 {
+		w.ssthresh = max(minSsthresh, p.InitSsthresh)
+	}
+	return w
+}
+
+// Cwnd implements Controller.
+func (w *window) Cwnd() float64 { return w.cwnd }
+
+// PacingRate implements Controller.
+func (*window) PacingRate() float64 { return 0 }
+
+// OnSend implements Controller.
+func (*window) OnSend(*Send) {}
+
+// Reno is TCP Reno driven by the receiver (RFC 5681, RFC 6582 without its
+// recovery, because a Data always tells which segment arrived). Deviations:
+// the window grows by 1/⌊cwnd⌋ per Data in avoidance, a timeout halves it and
+// does not restart from one packet unless the option reset-to-iw is set, and
+// losses and marks of one window count once, all as ndn-tools does. Options:
+// beta (0.5), mark-beta (beta; RFC 8511 suggests 0.8), reset-to-iw (false),
+// hystart (false; RFC 9406).
+type Reno struct {
+	window
+	iw, beta, markBeta float64
+	resetToIW          bool
+	hystart            bool
+	ss                 hystart
+}
+
+// NewReno makes a Reno with a first window of 10.
+func NewReno(p Params) (Controller, error) { return newReno(p, defaultInitCwnd) }
+
+func newReno(p Params, iw float64) (*Reno, error) {
+	o := options{given: p.Options}
+	r := &Reno{window: newWindow(p, iw)}
+	r.iw = r.cwnd
+	r.beta = o.number("beta", 0.5)
+	r.markBeta = o.number("mark-beta", r.beta)
+	r.resetToIW = o.flag("reset-to-iw", false)
+	r.hystart = o.flag("hystart", false)
+	return r, o.done()
+}
+
+// OnData implements Controller.
+func (r *Reno) OnData(s *Sample) {
+	if s.Marked || !s.CwndLimited {
+		return
+	}
+	switch {
+	case r.cwnd >= r.ssthresh:
+		r.cwnd += 1 / math.Floor(r.cwnd)
+	case r.hystart:
+		inc, exit := r.ss.onData(s)
+		r.cwnd += inc
+		if exit {
+			r.ssthresh = r.cwnd
+		}
+	default:
+		r.cwnd++
+	}
+}
+
+// OnLoss implements Controller.
+func (r *Reno) OnLoss(l *Loss) {
+	if !l.NewEvent {
+		return
+	}
+	r.decrease(r.beta)
+	if l.Kind == LossTimeout && r.resetToIW {
+		r.cwnd = min(r.cwnd, r.iw)
+		r.ss = hystart{}
+	}
+}
+
+// OnMark implements Controller.
+func (r *Reno) OnMark(*Sample) { r.decrease(r.markBeta) }
+
+func (r *Reno) decrease(beta float64) {
+	r.ssthresh = max(minSsthresh, beta*r.cwnd)
+	r.cwnd = r.ssthresh
+}

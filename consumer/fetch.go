@@ -1,0 +1,564 @@
+// Package consumer fetches segmented objects: a state machine that is told
+// what arrives and what time it is, and says which Interests to send.
+//
+// The machine (Fetch) has no goroutine, clock, socket or lock. A driver calls
+//
+//	f.Data, f.Nack      for every packet that arrives
+//	f.Tick              when f.Deadline has come
+//	f.Drain             when its Sink became ready again
+//	f.Next              after any of these, until it returns false,
+//	                    and sends what it returns
+//
+// until Done. Content leaves through the Sink, in order. Memory is bounded: by
+// Config.ReorderBytes for what arrived before its turn, and a constant. In the
+// steady state nothing is allocated.
+//
+// The algorithms are those of the subpackages cc (congestion control) and rtt
+// (timeouts). The drivers are consumer/run, on sockets, and the simulator.
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"ndnpop/consumer/cc"
+	"ndnpop/ndn"
+)
+
+type stage uint8
+
+const (
+	stageMeta  stage = iota // waits for the metadata
+	stageFirst              // byte range, segment size unknown: waits for segment 0
+	stageLast               // size unknown: waits for the last segment
+	stageFetch
+	stageDone
+	stageFailed
+)
+
+const (
+	initialRing = 256
+	maxRing     = 1 << 16
+	// unknownEndWindow bounds what is asked for beyond the first segment
+	// before anything is known of the object's end.
+	unknownEndWindow = 10
+	// fastNoRoutes is the number of Nacks NoRoute in a row, with growing
+	// pauses, after which a fetch that never got an answer gives up.
+	fastNoRoutes = 4
+	noRoutePause = 100 * time.Millisecond
+)
+
+var metadataComponent = ndn.Component{Type: ndn.TypeKeyword, Value: []byte("metadata")}
+
+// Fetch is the state of one fetch. It is not safe for concurrent use.
+type Fetch struct {
+	cfg   Config
+	ctrl  cc.Controller
+	pc    cc.PathChanger // ctrl, when it is one
+	sink  Sink
+	trace Tracer
+	rng   *rand.Rand
+	stage stage
+	err   error
+	stats Stats
+
+	one request // the metadata or probe request of the stages before stageFetch
+
+	obj       Object
+	nameBuf   []byte // obj.Name and room for a segment component
+	prefixLen int
+	fields    ndn.InterestFields
+	lp        ndn.LpFields
+	plan      plan
+	head      uint64 // content bytes still to drop before the first delivery
+	left      uint64 // content bytes still wanted, noLimit when to the end
+	done      uint64 // output bytes, those before a resume included
+
+	ring     ring
+	base     uint64 // next segment to deliver
+	next     uint64 // next segment to ask for the first time
+	stopAt   uint64 // do not ask for this or later ones: one was refused
+	short    uint64 // a segment that was shorter than the others, none: MaxUint64
+	retx     queue
+	tx       uint64
+	recPoint uint64 // transmissions up to here belong to an event reacted to
+	inflight int
+	unrep    int // segments lost and not yet received
+	lossNew  int // losses since the last Sample
+	early    ndn.Time
+	paths    pathSet
+	meanSize float64
+	limited  bool // the window stopped the last burst
+	lastData ndn.Time
+	anyData  bool
+	// silent is when the first transmission left of those that timed out since
+	// anything was answered; 0 when none did.
+	silent ndn.Time
+
+	nextSend  ndn.Time // pacing
+	wake      ndn.Time // when Next may go on after a false, if nothing arrives
+	holdUntil ndn.Time // no route: pause
+	noRoutes  int      // Nacks NoRoute in a row, one per pause
+
+	free     [][]byte
+	bufSize  int // of new reorder buffers
+	bufBytes int // of all reorder buffers
+
+	sendEv   cc.Send
+	sampleEv cc.Sample
+	lossEv   cc.Loss
+	traceEv  TraceEvent
+	piece    Piece
+	view     ndn.Data // for buffered Data
+}
+
+// New begins a fetch at the time now. The controller must be fresh. trace may
+// be nil.
+func New(cfg Config, ctrl cc.Controller, sink Sink, trace Tracer, now ndn.Time) (*Fetch, error) {
+	if len(cfg.Name) == 0 {
+		return nil, errors.New("consumer: the name is empty")
+	}
+	cfg = cfg.withDefaults()
+	f := &Fetch{
+		cfg: cfg, ctrl: ctrl, sink: sink, trace: trace,
+		rng:   rand.New(rand.NewPCG(cfg.Seed, 0x6e646e706f70)),
+		ring:  newRing(initialRing),
+		paths: newPathSet(cfg.RTT),
+		early: ndn.Never, wake: now, lastData: now, stopAt: math.MaxUint64, short: math.MaxUint64,
+	}
+	f.pc, _ = ctrl.(cc.PathChanger)
+	f.stats.Started = now
+	f.lp.HasPathTag = cfg.PathTags
+	last, _ := cfg.Name.At(-1)
+	v, versioned := last.NumberAs(ndn.TypeVersion)
+	if !cfg.NoDiscovery && !versioned {
+		f.one.start(cfg.Name.Clone().Append(metadataComponent), true, true)
+		return f, nil
+	}
+	f.known(now, Object{Name: cfg.Name.Clone(), Version: v, HasVersion: versioned}, nil)
+	return f, nil
+}
+
+// Done reports whether the fetch has ended, well or not.
+func (f *Fetch) Done() bool { return f.stage >= stageDone }
+
+// Err is why the fetch failed, nil otherwise.
+func (f *Fetch) Err() error { return f.err }
+
+// Object is what is known of the object; ok is false before it has been
+// discovered.
+func (f *Fetch) Object() (o Object, ok bool) { return f.obj, f.obj.Name != nil }
+
+// Fields are the link header fields that every Interest of the fetch carries.
+func (f *Fetch) Fields() *ndn.LpFields { return &f.lp }
+
+// Stats returns the counters.
+func (f *Fetch) Stats() Stats {
+	s := f.stats
+	s.RTTMin, s.RTTMax = f.paths.rttMin, f.paths.rttMax
+	if f.paths.samples > 0 {
+		s.RTTAvg = f.paths.rttSum / time.Duration(f.paths.samples)
+	}
+	est := &f.paths.controlled().est
+	s.Cwnd, s.Inflight, s.RTO, s.SRTT = f.ctrl.Cwnd(), f.inflight, est.RTO(), est.SRTT()
+	s.ReorderBytes = f.bufBytes
+	return s
+}
+
+// Total is the number of output bytes that are wanted in all, if known, and of
+// those that have been delivered, before a resume included.
+func (f *Fetch) Total() (total uint64, known bool, done uint64) {
+	if f.left != noLimit && f.stage >= stageFetch {
+		return f.done + f.left, true, f.done
+	}
+	return 0, false, f.done
+}
+
+// Fail ends the fetch from outside (an output that cannot be written, a
+// verification that failed).
+func (f *Fetch) Fail(now ndn.Time, err error) {
+	if f.Done() {
+		return
+	}
+	f.err, f.stage = err, stageFailed
+	f.stats.Finished = now
+}
+
+func (f *Fetch) finish(now ndn.Time) {
+	if !f.Done() {
+		f.stage, f.stats.Finished = stageDone, now
+	}
+}
+
+// Deadline is when Tick has to be called, or Next again, if nothing arrives
+// before; ndn.Never when there is no such time.
+func (f *Fetch) Deadline() ndn.Time {
+	if f.Done() {
+		return ndn.Never
+	}
+	if f.stage < stageFetch {
+		return min(f.one.deadline(), f.wake)
+	}
+	_, at := f.ring.due()
+	return min(at, f.early, f.wake)
+}
+
+// Tick lets timers act whose time has come.
+func (f *Fetch) Tick(now ndn.Time) {
+	if f.Done() {
+		return
+	}
+	f.stats.Now = now
+	if f.stage < stageFetch {
+		f.oneTick(now)
+		return
+	}
+	for !f.Done() {
+		i, at := f.ring.due()
+		if at > now {
+			break
+		}
+		f.ring.disarm(i)
+		s := &f.ring.slots[i]
+		if s.state == slotWaiting {
+			s.state = slotQueued
+			f.retx.push(s.seg)
+			continue
+		}
+		f.lose(now, i, cc.LossTimeout)
+	}
+	if f.early <= now {
+		f.detect(now)
+	}
+}
+
+// Next appends the next Interest to b, if one may leave now. The driver sends
+// it with Fields. Otherwise it returns b and false.
+func (f *Fetch) Next(now ndn.Time, b []byte) ([]byte, bool) {
+	f.wake = ndn.Never
+	if f.Done() {
+		return b, false
+	}
+	if now < f.holdUntil {
+		f.wake = f.holdUntil
+		return b, false
+	}
+	if f.stage < stageFetch {
+		return f.oneNext(now, b)
+	}
+	if f.noRoutes > 0 && f.inflight > 0 {
+		return b, false // one probe at a time until something answers
+	}
+	if float64(f.inflight) > f.ctrl.Cwnd()-1 && f.inflight > 0 {
+		f.limited = true
+		return b, false
+	}
+	rate := f.rate()
+	if rate > 0 && now < f.nextSend {
+		f.wake = f.nextSend
+		return b, false
+	}
+	seg, ok := f.pick()
+	if !ok {
+		f.limited = false
+		p := f.paths.controlled()
+		p.appLimitedUntil = max(1, p.delivered+uint64(float64(f.inflight)*f.meanSize))
+		return b, false
+	}
+	if rate > 0 {
+		const burst = time.Millisecond
+		f.nextSend = max(f.nextSend, now.Add(-burst)).
+			Add(time.Duration(f.size() / rate * float64(time.Second)))
+	}
+	return f.send(now, seg, b), true
+}
+
+// rate is the pacing rate in bytes per second, 0 for unpaced.
+func (f *Fetch) rate() float64 {
+	r := f.cfg.Pacing
+	if r <= 0 {
+		// Data of other paths than the controlled one, hits of caches, are
+		// asked for on top of the rate that suits the controlled path.
+		r = f.ctrl.PacingRate() / (1 - min(f.paths.foreign, 0.98))
+	}
+	if m := f.cfg.MaxRate; m > 0 && (r <= 0 || r > m) {
+		r = m
+	}
+	return r
+}
+
+// size is the expected size of a Data on the wire.
+func (f *Fetch) size() float64 {
+	switch {
+	case f.meanSize > 0:
+		return f.meanSize
+	case f.obj.SegmentSize > 0:
+		return float64(f.obj.SegmentSize) + 150
+	}
+	return 8192
+}
+
+// pick chooses the next segment: lost ones first, then new ones.
+func (f *Fetch) pick() (uint64, bool) {
+	for {
+		seg, ok := f.retx.peek()
+		if !ok {
+			break
+		}
+		f.retx.pop()
+		if seg >= f.base && seg < f.next && f.ring.at(seg).state == slotQueued {
+			return seg, true
+		}
+	}
+	switch {
+	case f.plan.ends && f.next > f.plan.last, f.next >= f.stopAt:
+		return 0, false
+	case !f.plan.ends && f.stats.Segments == 0 && f.next-f.plan.first >= unknownEndWindow:
+		return 0, false
+	case f.next-f.base >= f.maxSpan():
+		return 0, false
+	}
+	if f.next-f.base == uint64(len(f.ring.slots)) {
+		f.ring.grow(f.base, f.next)
+	}
+	*f.ring.at(f.next) = slot{seg: f.next, heapAt: -1, next: none, prev: none}
+	f.next++
+	return f.next - 1, true
+}
+
+// maxSpan is how many segments may be known at once, so that all but the
+// first fit into the memory for reordering.
+func (f *Fetch) maxSpan() uint64 {
+	size := f.bufSize
+	if size == 0 {
+		size = bufferSize(int(f.size()))
+	}
+	return uint64(min(maxRing, max(16, f.cfg.ReorderBytes/size)))
+}
+
+func (f *Fetch) send(now ndn.Time, seg uint64, b []byte) []byte {
+	i := f.ring.index(seg)
+	s := &f.ring.slots[i]
+	if s.firstAt.IsSet() {
+		s.retx++
+		f.stats.Retransmissions++
+	} else {
+		s.firstAt = now
+	}
+	f.stats.Interests++
+	f.tx++
+	s.tx, s.sentAt, s.nonce = f.tx, now, f.rng.Uint32()
+	f.paths.onSend(now, s, f.inflight)
+	s.state = slotOutstanding
+	f.inflight++
+	f.ring.link(i)
+	rto := f.timeout(now, s)
+	f.ring.arm(i, now.Add(rto))
+
+	n := ndn.Name(f.nameBuf[:f.prefixLen]).AppendNumber(ndn.TypeSegment, seg)
+	f.fields.Name, f.fields.Nonce = n, s.nonce
+	f.fields.MustBeFresh = f.cfg.Fresh
+	f.fields.Lifetime = max(f.cfg.Lifetime, 2*rto)
+	b = ndn.AppendInterest(b, &f.fields)
+
+	f.sendEv = cc.Send{Now: now, Tx: s.tx, Segment: seg, Retx: int(s.retx), Inflight: f.inflight}
+	f.ctrl.OnSend(&f.sendEv)
+	if f.trace != nil {
+		f.emit(now, TraceSend, seg, s.tx, 0, 0)
+	}
+	return b
+}
+
+// timeout is the retransmission timeout of a transmission: the path's, and
+// doubling with each timeout of the segment itself, so that a segment that
+// nobody answers is asked for less and less often while others go on.
+func (f *Fetch) timeout(now ndn.Time, s *slot) time.Duration {
+	rto := f.paths.rto(now)
+	if s.timeouts == 0 {
+		return rto
+	}
+	own := f.paths.controlled().est.Base() << min(s.timeouts, 16)
+	return max(rto, min(own, f.cfg.RTT.MaxBackoff))
+}
+
+// emit writes a trace event.
+func (f *Fetch) emit(now ndn.Time, kind TraceKind, seg, tx uint64, rtt time.Duration, tag uint64) {
+	est := &f.paths.controlled().est
+	f.traceEv = TraceEvent{
+		Now: now, Kind: kind, Segment: seg, Tx: tx, RTT: rtt,
+		SRTT: est.SRTT(), RTTVar: est.Var(), RTO: est.RTO(),
+		Cwnd: f.ctrl.Cwnd(), Rate: f.rate(), Tag: tag,
+	}
+	f.trace.Trace(&f.traceEv)
+}
+
+// known takes what is known of the object and begins, or probes for what the
+// range needs. inline is the start of the content, if it is known.
+func (f *Fetch) known(now ndn.Time, o Object, inline []byte) {
+	o.Name, o.Sha256 = o.Name.Clone(), append([]byte(nil), o.Sha256...)
+	if len(o.Sha256) == 0 {
+		o.Sha256 = nil
+	}
+	f.obj = o
+	f.nameBuf = append(make([]byte, 0, len(o.Name)+16), o.Name...)
+	f.prefixLen = len(o.Name)
+	r := f.cfg.Range
+	switch {
+	case (r.Kind == RangeBytes || r.Kind == RangeSuffix) && o.SegmentSize == 0:
+		f.stage = stageFirst
+		f.probe(now, 0)
+	case r.Kind == RangeSuffix && !o.HasSize:
+		if !o.HasFinal {
+			f.Fail(now, fmt.Errorf("%w: the producer does not say where the object ends, which -N needs", ErrRange))
+			return
+		}
+		f.stage = stageLast
+		f.probe(now, o.Final)
+	default:
+		f.begin(now, inline)
+	}
+}
+
+// begin starts fetching segments.
+func (f *Fetch) begin(now ndn.Time, inline []byte) {
+	res, err := f.sink.Object(&f.obj)
+	if err != nil {
+		f.Fail(now, err)
+		return
+	}
+	o, r := &f.obj, f.cfg.Range
+	if r.Kind == RangeSegments {
+		f.plan = plan{first: r.From, last: r.To, ends: r.To != math.MaxUint64, limit: noLimit}
+		inline = nil
+		if o.HasFinal && r.From > o.Final {
+			f.Fail(now, fmt.Errorf("%w: %s of an object with segments 0-%d", ErrRange, r, o.Final))
+			return
+		}
+	} else {
+		from, to, err := r.window(o.Size, o.HasSize)
+		if err != nil {
+			f.Fail(now, err)
+			return
+		}
+		if o.HasSize && to == math.MaxUint64 && o.Size > 0 {
+			to = o.Size - 1
+		}
+		f.plan = planBytes(from, to, o.SegmentSize)
+		if o.HasSize && o.Size == 0 {
+			f.plan.limit = 0
+		}
+		if res == (Resume{}) && from < uint64(len(inline)) {
+			f.inline(now, inline, from, to)
+		} else if res == (Resume{}) && o.HasSize && o.Size == 0 && inline != nil {
+			f.stage = stageFetch
+			f.finish(now)
+			return
+		}
+	}
+	if res.HasFinal && !o.HasFinal {
+		o.Final, o.HasFinal = res.Final, true
+	}
+	if res != (Resume{}) {
+		f.plan.first, f.plan.skip = res.Segment, res.Skip
+		f.done = res.Done
+		if f.plan.limit != noLimit {
+			if res.Done > f.plan.limit {
+				f.Fail(now, fmt.Errorf("%w: more has been written than there is", ErrChanged))
+				return
+			}
+			f.plan.limit -= res.Done
+		}
+	}
+	if o.HasFinal && (!f.plan.ends || f.plan.last > o.Final) {
+		f.plan.last, f.plan.ends = o.Final, true
+	}
+	f.stage = stageFetch
+	f.base, f.next = f.plan.first, f.plan.first
+	f.head, f.left = f.plan.skip, f.plan.limit
+	f.wake = now
+	f.settle(now)
+}
+
+// inline delivers the wanted part of the content that came with the metadata
+// and moves the plan behind it.
+func (f *Fetch) inline(now ndn.Time, content []byte, from, to uint64) {
+	end := min(uint64(len(content)), to+1)
+	if to == math.MaxUint64 {
+		end = uint64(len(content))
+	}
+	then := plan{limit: 0}
+	if end <= to {
+		then = planBytes(end, to, f.obj.SegmentSize)
+	}
+	n := end - from
+	f.done = n
+	f.stats.Bytes += n
+	f.stats.FirstByte = now
+	f.piece = Piece{Content: content[from:end], Then: Resume{
+		Segment: then.first, Skip: then.skip, Done: n, Final: f.obj.Final, HasFinal: f.obj.HasFinal,
+	}}
+	f.sink.Deliver(&f.piece)
+	f.plan = then
+	if f.obj.HasSize && end == f.obj.Size {
+		f.plan.limit = 0
+	}
+}
+
+// setFinal takes the number of the object's last segment from a Data.
+func (f *Fetch) setFinal(now ndn.Time, final uint64) {
+	if f.obj.HasFinal {
+		if final != f.obj.Final {
+			f.Fail(now, fmt.Errorf("%w: its last segment was %d and is now %d", ErrChanged, f.obj.Final, final))
+		}
+		return
+	}
+	f.obj.Final, f.obj.HasFinal = final, true
+	if f.short < final {
+		f.Fail(now, fmt.Errorf("%w: segment %d is shorter than the others and not the last", ErrChanged, f.short))
+		return
+	}
+	if f.plan.first > final {
+		f.Fail(now, fmt.Errorf("%w: %s of an object with segments 0-%d", ErrRange, f.cfg.Range, final))
+		return
+	}
+	if final+1 < f.base {
+		f.Fail(now, fmt.Errorf("%w: segment %d arrived, %d is said to be the last", ErrChanged, f.base-1, final))
+		return
+	}
+	if f.plan.ends && f.plan.last <= final {
+		return
+	}
+	f.plan.last, f.plan.ends = final, true
+	for s := max(f.base, final+1); s < f.next; s++ {
+		f.cancel(s)
+	}
+	f.next = min(f.next, final+1)
+	for s := f.base; s < f.next; s++ {
+		if sl := f.ring.at(s); sl.state == slotFailed {
+			f.Fail(now, sl.reason)
+			return
+		}
+	}
+}
+
+// cancel forgets a segment that is not part of the object.
+func (f *Fetch) cancel(seg uint64) {
+	i := f.ring.index(seg)
+	s := &f.ring.slots[i]
+	if s.state == slotOutstanding {
+		f.ring.unlink(i)
+		f.inflight--
+	}
+	f.ring.disarm(i)
+	if s.lost && s.state != slotReceived {
+		f.unrep--
+	}
+	if s.buf != nil {
+		f.free = append(f.free, s.buf[:0])
+		s.buf = nil
+	}
+	s.state = slotFree
+}

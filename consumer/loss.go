@@ -1,0 +1,199 @@
+package consumer
+
+import (
+	"fmt"
+	"time"
+
+	"ndnpop/consumer/cc"
+	"ndnpop/ndn"
+)
+
+// detect declares outstanding transmissions lost when at least three later
+// ones were answered on the controlled path and they are older than 1+ρ round
+// trips, or sets the time for the next look (after RACK, RFC 8985).
+func (f *Fetch) detect(now ndn.Time) {
+	f.early = ndn.Never
+	p := f.paths.controlled()
+	if f.cfg.NoEarlyLoss || p.hi < 3 {
+		return
+	}
+	limit := p.hi - 3
+	patience := time.Duration((1 + f.cfg.Rho) * float64(max(p.est.SRTT(), p.est.Last())))
+	for i := f.ring.head; i != none; {
+		s := &f.ring.slots[i]
+		if s.tx > limit {
+			break
+		}
+		wait := max(patience, suppression(s.retx))
+		next := s.next
+		if at := s.sentAt.Add(wait); now > at {
+			f.lose(now, i, cc.LossReorder)
+			if f.Done() {
+				return
+			}
+		} else {
+			f.early = min(f.early, at+1)
+			if wait == patience {
+				break // later ones are younger, and wait no less
+			}
+		}
+		i = next
+	}
+}
+
+// lose declares the outstanding transmission of slot i lost.
+func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
+	s := &f.ring.slots[i]
+	f.ring.unlink(i)
+	f.ring.disarm(i)
+	s.state = slotQueued
+	f.inflight--
+	f.lossNew++
+	if !s.lost {
+		s.lost = true
+		f.unrep++
+	}
+	c := f.paths.controlled()
+	c.losses++
+	tk := TraceLoss
+	switch kind {
+	case cc.LossTimeout:
+		s.timeouts++
+		if !f.silent.IsSet() {
+			f.silent = s.sentAt
+		}
+		f.stats.Timeouts++
+		tk = TraceTimeout
+	case cc.LossReorder:
+		f.stats.EarlyLosses++
+	}
+	e := &f.lossEv
+	*e = cc.Loss{
+		Now: now, Tx: s.tx, HighTx: f.tx, Segment: s.seg, Kind: kind,
+		Inflight: f.inflight, NewEvent: s.tx > f.recPoint, RTTNow: c.est.Last(),
+	}
+	if e.NewEvent {
+		f.recPoint = f.tx
+		if kind == cc.LossTimeout {
+			f.paths.backoff()
+		}
+	}
+	before := f.ctrl.Cwnd()
+	f.ctrl.OnLoss(e)
+	if f.trace != nil {
+		f.emit(now, tk, s.seg, s.tx, 0, 0)
+	}
+	f.decreased(now, before)
+	if f.exhausted(now, s.retx, s.firstAt) {
+		f.failSegment(now, i, fmt.Errorf("%w: segment %d of %s was asked for %d times in %v",
+			ErrUnreachable, s.seg, f.obj.Name, s.retx+1, now.Sub(s.firstAt).Round(100*time.Millisecond)))
+		return
+	}
+	f.requeue(now, i, kind)
+}
+
+// requeue puts a lost segment into the retransmission queue, at once or when
+// the forwarder will not swallow the repetition.
+func (f *Fetch) requeue(now ndn.Time, i int32, kind cc.LossKind) {
+	s := &f.ring.slots[i]
+	if at := s.sentAt.Add(suppression(s.retx)); kind != cc.LossTimeout && at > now {
+		s.state = slotWaiting
+		f.ring.arm(i, at)
+		return
+	}
+	f.retx.push(s.seg)
+}
+
+// exhausted reports whether something that was asked for 1+retx times, first
+// at the time first, is to be given up: it has had its retries, or all that
+// was asked for since then has remained without an answer.
+func (f *Fetch) exhausted(now ndn.Time, retx uint16, first ndn.Time) bool {
+	if f.cfg.Retries < 0 {
+		return false
+	}
+	patience := f.cfg.giveUpAfter()
+	if f.silent.IsSet() && f.cfg.Retries > 0 && now.Sub(f.silent) >= patience {
+		return true
+	}
+	return int(retx) >= f.cfg.Retries && now.Sub(first) >= patience
+}
+
+// Nack takes a network Nack. p is a view that is valid during the call.
+func (f *Fetch) Nack(now ndn.Time, p *ndn.Packet) {
+	if f.Done() {
+		return
+	}
+	f.stats.Now = now
+	in := &p.Interest
+	if f.stage < stageFetch {
+		f.oneNack(now, in, p.NackReason)
+		return
+	}
+	i := f.outstanding(in.Name)
+	if i == none || f.ring.slots[i].nonce != in.Nonce {
+		f.stats.Unsolicited++
+		return
+	}
+	f.stats.Nacks++
+	s := &f.ring.slots[i]
+	if f.trace != nil {
+		f.emit(now, TraceNack, s.seg, s.tx, 0, 0)
+	}
+	switch p.NackReason {
+	case ndn.NackDuplicate:
+		// Another copy of the Interest is on its way; the timeout decides.
+	case ndn.NackCongestion:
+		f.lose(now, i, cc.LossNack)
+	default:
+		// The path is gone: no sign of congestion.
+		f.ring.unlink(i)
+		f.ring.disarm(i)
+		f.inflight--
+		if !s.lost {
+			s.lost = true
+			f.unrep++
+		}
+		s.state = slotQueued
+		f.retx.push(s.seg)
+		f.noRoute(now)
+	}
+}
+
+// LinkGaveUp takes the news that the one-hop reliability of the own face ran
+// out of retries for an Interest.
+func (f *Fetch) LinkGaveUp(now ndn.Time, interest *ndn.Interest) {
+	if f.stage != stageFetch {
+		return
+	}
+	i := f.outstanding(interest.Name)
+	if i != none && f.ring.slots[i].nonce == interest.Nonce {
+		f.lose(now, i, cc.LossLinkGiveUp)
+	}
+}
+
+// outstanding returns the slot of the segment that an Interest asks for, if
+// it is in flight.
+func (f *Fetch) outstanding(n ndn.Name) int32 {
+	seg, ok := f.segmentOf(n)
+	if !ok || seg < f.base || seg >= f.next || f.ring.at(seg).state != slotOutstanding {
+		return none
+	}
+	return f.ring.index(seg)
+}
+
+// noRoute pauses, longer each time in a row, and gives up: soon if nothing was
+// ever answered, after all retries otherwise, since routes come back.
+func (f *Fetch) noRoute(now ndn.Time) {
+	if now < f.holdUntil {
+		return // of the same pause
+	}
+	f.noRoutes++
+	if f.cfg.Retries >= 0 {
+		soon := !f.anyData && f.noRoutes > min(fastNoRoutes, f.cfg.Retries)
+		if soon || now.Sub(f.lastData) > f.cfg.giveUpAfter() {
+			f.Fail(now, fmt.Errorf("%w to %s", ErrNoRoute, f.cfg.Name))
+			return
+		}
+	}
+	f.holdUntil = now.Add(min(noRoutePause<<min(f.noRoutes-1, 10), f.cfg.Lifetime))
+}

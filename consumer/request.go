@@ -1,0 +1,168 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ndnpop/ndn"
+)
+
+// request is the single Interest of the stages before the segments: the
+// metadata, or a segment that tells sizes.
+type request struct {
+	name        ndn.Name
+	canBePrefix bool
+	fresh       bool
+	out         bool // in flight
+	retx        uint16
+	nonce       uint32
+	sentAt      ndn.Time
+	firstAt     ndn.Time
+	expires     ndn.Time
+}
+
+func (r *request) start(name ndn.Name, canBePrefix, fresh bool) {
+	*r = request{name: name, canBePrefix: canBePrefix, fresh: fresh}
+}
+
+func (r *request) deadline() ndn.Time {
+	if r.out {
+		return r.expires
+	}
+	return ndn.Never
+}
+
+// probe asks for one segment for its sizes.
+func (f *Fetch) probe(now ndn.Time, seg uint64) {
+	f.one.start(f.obj.Name.Clone().AppendNumber(ndn.TypeSegment, seg), false, f.cfg.Fresh)
+	f.wake = now
+}
+
+func (f *Fetch) oneNext(now ndn.Time, b []byte) ([]byte, bool) {
+	r := &f.one
+	if r.out {
+		return b, false
+	}
+	if r.firstAt.IsSet() {
+		r.retx++
+		f.stats.Retransmissions++
+	} else {
+		r.firstAt = now
+	}
+	f.stats.Interests++
+	r.out, r.sentAt, r.nonce = true, now, f.rng.Uint32()
+	rto := f.paths.rto(now)
+	r.expires = now.Add(rto)
+	b = ndn.AppendInterest(b, &ndn.InterestFields{
+		Name: r.name, CanBePrefix: r.canBePrefix, MustBeFresh: r.fresh,
+		Nonce: r.nonce, Lifetime: max(f.cfg.Lifetime, 2*rto),
+	})
+	if f.trace != nil {
+		f.emit(now, TraceSend, 0, 0, 0, 0)
+	}
+	return b, true
+}
+
+func (f *Fetch) oneTick(now ndn.Time) {
+	r := &f.one
+	if !r.out || now < r.expires {
+		return
+	}
+	r.out = false
+	f.stats.Timeouts++
+	f.paths.backoff()
+	if f.trace != nil {
+		f.emit(now, TraceTimeout, 0, 0, 0, 0)
+	}
+	if f.exhausted(now, r.retx, r.firstAt) {
+		f.Fail(now, fmt.Errorf("%w: %s was asked for %d times in %v", ErrUnreachable, r.name, r.retx+1,
+			now.Sub(r.firstAt).Round(100*time.Millisecond)))
+	}
+}
+
+func (f *Fetch) oneNack(now ndn.Time, in *ndn.Interest, reason ndn.NackReason) {
+	r := &f.one
+	if !r.out || in.Nonce != r.nonce || !in.Name.Equal(r.name) {
+		f.stats.Unsolicited++
+		return
+	}
+	f.stats.Nacks++
+	if f.trace != nil {
+		f.emit(now, TraceNack, 0, 0, 0, 0)
+	}
+	switch reason {
+	case ndn.NackDuplicate:
+	case ndn.NackCongestion:
+		r.out = false
+		f.holdUntil = now.Add(suppression(r.retx))
+		if f.exhausted(now, r.retx, r.firstAt) {
+			f.Fail(now, fmt.Errorf("%w: the network is congested", ErrUnreachable))
+		}
+	default:
+		r.out = false
+		f.noRoute(now)
+	}
+}
+
+func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
+	r, d := &f.one, &p.Data
+	if !r.name.Equal(d.Name) && (!r.canBePrefix || !d.Name.HasPrefix(r.name)) {
+		f.stats.Unsolicited++
+		return
+	}
+	if d.ContentType == ndn.ContentNack {
+		f.Fail(now, fmt.Errorf("%w: the producer has no %s", ErrNoContent, f.cfg.Name))
+		return
+	}
+	if r.retx == 0 && r.firstAt.IsSet() {
+		f.paths.sampleRTT(f.paths.of(&p.LpFields), now.Sub(r.sentAt), 1)
+	}
+	f.progress(now)
+	if err := f.sink.Metadata(d); err != nil {
+		f.Fail(now, err)
+		return
+	}
+	if f.trace != nil {
+		f.emit(now, TraceData, 0, 0, now.Sub(r.sentAt), 0)
+	}
+	r.out = false
+	if f.stage == stageMeta {
+		m, err := ParseMetadata(d.Content)
+		if err != nil {
+			f.Fail(now, err)
+			return
+		}
+		f.known(now, m.Object, m.Inline)
+		return
+	}
+	if err := f.learn(d); err != nil {
+		f.Fail(now, err)
+		return
+	}
+	f.known(now, f.obj, nil)
+}
+
+// learn takes the sizes that a range needs from segment 0 or the last one.
+func (f *Fetch) learn(d *ndn.Data) error {
+	o := &f.obj
+	if final, ok := d.FinalBlockNumber(ndn.TypeSegment); ok {
+		if o.HasFinal && o.Final != final {
+			return ErrChanged
+		}
+		o.Final, o.HasFinal = final, true
+	}
+	n := uint64(len(d.Content))
+	if f.stage == stageLast {
+		o.Size, o.HasSize = o.Final*o.SegmentSize+n, true
+		return nil
+	}
+	if n == 0 {
+		return errors.Join(ErrRange, errors.New("the object is empty"))
+	}
+	o.SegmentSize = n
+	if o.HasFinal && o.Final == 0 {
+		o.Size, o.HasSize = n, true
+	}
+	return nil
+}
