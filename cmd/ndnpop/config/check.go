@@ -18,6 +18,7 @@ import (
 type Known struct {
 	Strategies []string // short names
 	Policies   []string // of the content store
+	Modules    []string // of management, that take commands
 	// CheckStrategy judges a full strategy name with its parameters. It is
 	// called for known strategies only; nil accepts all.
 	CheckStrategy func(name ndn.Name) error
@@ -56,6 +57,10 @@ func (c *Config) check(known Known, d *decoder) {
 	for i, r := range c.Network.ProducerRegions {
 		d.name(at("network.producer_regions", i), r)
 	}
+	for i, h := range c.Network.TrustedHints {
+		d.name(at("network.trusted_hints", i), h)
+	}
+	c.checkAuthorize(known, d)
 }
 
 func at(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
@@ -335,4 +340,18 @@ func (s *Strategy) FullName() (ndn.Name, error) {
 		n = n.AppendGeneric(k + "~" + v)
 	}
 	return n, nil
+}
+
+func (c *Config) checkAuthorize(known Known, d *decoder) {
+	for i, a := range c.Mgmt.Authorize {
+		key := at("mgmt.authorize", i)
+		for j, m := range a.Modules {
+			if len(known.Modules) > 0 {
+				d.choice(at(key+".modules", j), m, known.Modules)
+			}
+		}
+		if !a.AnySignature && len(a.Certificates)+len(a.HMACKeys) == 0 {
+			d.fail(key, "allows no signature: any_signature = true, certificates or hmac_keys is needed")
+		}
+	}
 }

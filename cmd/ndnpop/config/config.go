@@ -54,6 +54,7 @@ type UDP struct {
 	MTU         int      `toml:"mtu" min:"0" max:"8800" doc:"Largest datagram payload in bytes; 0 follows the path."`
 	IdleTimeout Duration `toml:"idle_timeout" min:"1s" max:"720h" doc:"A face made on demand that hears nothing for so long is removed."`
 	MaxFaces    int      `toml:"max_faces" min:"1" max:"1000000" doc:"Faces made on demand, for each listener."`
+	Reliability bool     `toml:"reliability" doc:"Use NDNLPv2 reliability (acknowledgements and retransmission on the link)\nwith peers that became faces on demand. Both ends must."`
 }
 
 // TCP configures the TCP listeners.
@@ -74,6 +75,7 @@ type Face struct {
 	Name        string `toml:"name" example:"pop-paris" doc:"Routes refer to the face by it."`
 	Persistency string `toml:"persistency" choices:"permanent,persistent" example:"permanent" doc:"A permanent face reconnects; a persistent one is gone when it fails."`
 	MTU         int    `toml:"mtu" min:"0" max:"8800" example:"0" doc:"Largest datagram payload in bytes; 0: as [faces.udp]."`
+	Reliability bool   `toml:"reliability" example:"false" doc:"Use NDNLPv2 reliability on the link; the peer must too."`
 }
 
 // Route is a static route.
@@ -94,10 +96,12 @@ type Strategy struct {
 
 // CS configures the content store.
 type CS struct {
-	Capacity Size   `toml:"capacity" min:"0" max:"16TiB" doc:"Memory for Data; 0 keeps none."`
-	Policy   string `toml:"policy" doc:"Which Data leaves when it is full."`
-	Admit    bool   `toml:"admit" doc:"Keep the Data that passes."`
-	Serve    bool   `toml:"serve" doc:"Answer from it."`
+	Capacity    Size   `toml:"capacity" min:"0" max:"16TiB" doc:"Memory for Data; 0 keeps none."`
+	Policy      string `toml:"policy" doc:"Which Data leaves when it is full."`
+	Admit       bool   `toml:"admit" doc:"Keep the Data that passes."`
+	Serve       bool   `toml:"serve" doc:"Answer from it."`
+	MaxPackets  int    `toml:"max_packets" min:"0" max:"1000000000" doc:"Number of Data; 0 leaves it to the capacity."`
+	Unsolicited string `toml:"unsolicited" choices:"drop-all,admit-local,admit-network,admit-all" doc:"Data that nobody asked for, by the scope of the face it came from."`
 }
 
 // PIT bounds the pending Interest table.
@@ -109,11 +113,22 @@ type PIT struct {
 // Network places the forwarder.
 type Network struct {
 	ProducerRegions []string `toml:"producer_regions" doc:"Forwarding hints that end here, as \"/cdn/origin\"."`
+	TrustedHints    []string `toml:"trusted_hints" doc:"Forwarding hints whose Data may answer everybody from the content store."`
 }
 
 // Mgmt configures management.
 type Mgmt struct {
-	Localhop bool `toml:"localhop" doc:"Let remote hosts register prefixes at /localhop/nfd."`
+	Localhop  bool        `toml:"localhop" doc:"Let remote hosts register prefixes at /localhop/nfd, as the rules below say."`
+	Authorize []Authorize `toml:"authorize" doc:"Who may command; what one rule allows is allowed. Without a rule local faces\nmay do everything with any signature."`
+}
+
+// Authorize is a rule of who may command.
+type Authorize struct {
+	Modules      []string `toml:"modules" example:"[\"rib\", \"faces\"]" doc:"Modules of the NFD protocol; none means all."`
+	Faces        string   `toml:"faces" choices:"local,any" example:"local" doc:"From which faces."`
+	AnySignature bool     `toml:"any_signature" example:"false" doc:"Accept every valid signature, DigestSha256 too."`
+	Certificates []string `toml:"certificates" example:"[\"/etc/ndnpop/operator.cert\"]" doc:"Files of certificates whose keys may sign."`
+	HMACKeys     []string `toml:"hmac_keys" example:"[]" doc:"Files with shared secrets."`
 }
 
 // Admin configures the operator's HTTP server.
@@ -142,9 +157,9 @@ func Default(unixPath string) *Config {
 			TCP:  TCP{Listen: []string{"0.0.0.0:6363", "[::]:6363"}, MaxFaces: 4096},
 			Unix: Unix{Path: unixPath, MaxFaces: 4096},
 		},
-		CS: CS{Capacity: 256 << 20, Policy: "lru", Admit: true, Serve: true},
+		CS: CS{Capacity: 256 << 20, Policy: "lru", Admit: true, Serve: true, Unsolicited: "drop-all"},
 
-		Network: Network{ProducerRegions: []string{}},
+		Network: Network{ProducerRegions: []string{}, TrustedHints: []string{}},
 		PIT:     PIT{MaxEntries: 1 << 18, MaxEntriesPerFace: 1 << 16},
 		Admin:   Admin{Listen: "127.0.0.1:9363"},
 		Shards:  Shards{Count: 1},
@@ -154,8 +169,9 @@ func Default(unixPath string) *Config {
 // defaulter is a repeated table with defaults of its own.
 type defaulter interface{ setDefaults() }
 
-func (f *Face) setDefaults()  { f.Persistency = "permanent" }
-func (r *Route) setDefaults() { r.ChildInherit = true }
+func (f *Face) setDefaults()      { f.Persistency = "permanent" }
+func (r *Route) setDefaults()     { r.ChildInherit = true }
+func (a *Authorize) setDefaults() { a.Faces = "local" }
 
 // SystemUnixPath is the Unix socket on the named operating system (GOOS).
 func SystemUnixPath(goos string) string {

@@ -18,6 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 var testKnown = Known{
 	Strategies: []string{"best-route", "multicast"},
 	Policies:   []string{"lru"},
+	Modules:    []string{"rib", "faces"},
 	CheckStrategy: func(n ndn.Name) error {
 		if strings.Contains(n.String(), "wrong~") {
 			return errors.New("unknown parameter \"wrong\"; known are right")
