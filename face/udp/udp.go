@@ -1,17 +1,23 @@
 // Package udp carries frames in UDP datagrams: one socket that listens for
 // many peers, and connected sockets for configured ones.
 //
-// On Linux a batch of frames of one size is one system call and one
-// datagram to the kernel (GSO), and arrives as one (GRO); the path MTU is
-// followed, never relying on IP fragmentation; ICMP errors are attributed to
-// the peer they are about. Elsewhere, and with Options.Plain, one system call
-// carries one datagram.
+// On Linux a run of frames of one size is one message to the kernel, which
+// cuts it up (GSO), and arrives as one (GRO); the path MTU is followed, never
+// relying on IP fragmentation; ICMP errors are attributed to the peer that
+// they are about. Elsewhere, and with Options.Plain, one system call carries
+// one datagram.
 package udp
 
 import (
 	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
 
 	"ndnpop/face"
+	"ndnpop/ndn"
 )
 
 // Options of a socket. The zero value is usable.
@@ -20,12 +26,13 @@ type Options struct {
 	// may bound it further.
 	MTU int
 	// Local is the address that Dial sends from; empty lets the system
-	// choose. It may be that of a Listener of this process, so that the peer
-	// sees both as one.
+	// choose. On Linux it may be that of a Listener of this process, so that
+	// the peer sees both as one.
 	Local string
-	// ReadBuffer and WriteBuffer are the socket's buffers in bytes, 0 means
-	// DefaultBuffer. Without the privilege to exceed it, the system's maximum
-	// (net.core.rmem_max) holds; Buffers tells what was reached.
+	// ReadBuffer and WriteBuffer are the sizes of the socket's buffers in
+	// bytes, 0 means DefaultBuffer. Without the privilege to exceed it, the
+	// system's maximum (net.core.rmem_max) holds; Buffers tells what was
+	// reached.
 	ReadBuffer, WriteBuffer int
 	// MaxPeers bounds the peers of a Listener; 0 means 65536. When reached,
 	// new ones are dropped and counted until one is closed.
@@ -41,38 +48,205 @@ type Options struct {
 // windows of 256 Data of 8 KB.
 const DefaultBuffer = 8 << 20
 
-// Listener is one socket that serves every peer that sends to it.
-type Listener struct{}
+const (
+	defaultMaxPeers = 65536
+	// mtuCheck is how often a sending endpoint asks for the path MTU again.
+	mtuCheck = 30 * time.Second
+	// mtuDoubt is how long an endpoint keeps below a size that failed
+	// although the kernel's own idea of the path allows it (RFC 1191, 6.3).
+	mtuDoubt = 10 * time.Minute
+)
 
-var errNotYet = errors.New("udp: not yet")
-
-// Listen opens a socket on addr, e.g. 0.0.0.0:6363 or [::]:6363. An IPv6
-// socket does not take IPv4.
-func Listen(addr string, o Options) (*Listener, error) { return nil, errNotYet }
-
-// Serve implements face.Listener. Peers are made on demand.
-func (l *Listener) Serve(accept face.Acceptor) error { return errNotYet }
-
-// URI implements face.Listener.
-func (l *Listener) URI() string { return "" }
-
-// Close implements face.Listener.
-func (l *Listener) Close() error { return nil }
-
-// Buffers is the size of the socket's buffers in bytes, as reached.
-func (l *Listener) Buffers() (read, write int) { return 0, 0 }
-
-// Counters of a Listener. They only grow.
-type Counters struct {
-	Refused   uint64 // frames of peers that the Acceptor refused
-	OverLimit uint64 // frames of new peers while there were MaxPeers
-	Oversize  uint64 // datagrams larger than ndn.MaxPacketSize
+func (o *Options) defaults() {
+	if o.MTU <= 0 || o.MTU > ndn.MaxPacketSize {
+		o.MTU = ndn.MaxPacketSize
+	}
+	if o.ReadBuffer <= 0 {
+		o.ReadBuffer = DefaultBuffer
+	}
+	if o.WriteBuffer <= 0 {
+		o.WriteBuffer = DefaultBuffer
+	}
+	if o.MaxPeers <= 0 {
+		o.MaxPeers = defaultMaxPeers
+	}
+	if o.Family == "" {
+		o.Family = "udp"
+	}
 }
 
-// Counters returns a copy of the counters.
-func (l *Listener) Counters() Counters { return Counters{} }
+// socket is what the fast and the plain path differ in.
+type socket interface {
+	// receive waits for datagrams and describes them in in, whose memory
+	// belongs to the socket until the next call. An error ends the socket,
+	// except os.ErrDeadlineExceeded.
+	receive(in *arrivals) error
+	// send transmits frames to a peer without waiting for it, and returns how
+	// many it dropped. What it learns about peers goes to the socket's report.
+	send(e *endpoint, b *face.Frames) (dropped int)
+	// pathMTU is the largest datagram for a peer in bytes, not limited to
+	// ndn.MaxPacketSize.
+	pathMTU(to netip.AddrPort) int
+}
+
+// report tells the owner of a socket of an error about a peer. mtu is the
+// size in bytes that a router allows a datagram, or 0. It may be called by
+// the receiver and by every sender, which hold locks of their own.
+type report func(to netip.AddrPort, err error, mtu int)
+
+// arrivals is what one call of receive brought.
+type arrivals struct {
+	datagrams []datagram
+	oversize  int // datagrams larger than ndn.MaxPacketSize, left out
+}
+
+// datagram is one datagram, or several of segment bytes each (the last one
+// may be shorter).
+type datagram struct {
+	from    netip.AddrPort // unset on a connected socket
+	data    []byte
+	segment int
+}
+
+// frames appends the frames in d to f.
+func (d *datagram) frames(f [][]byte) [][]byte {
+	rest := d.data
+	for len(rest) > d.segment {
+		f = append(f, rest[:d.segment:d.segment])
+		rest = rest[d.segment:]
+	}
+	return append(f, rest[:len(rest):len(rest)])
+}
+
+// add notes a datagram that came, unless it is empty or too large.
+func (in *arrivals) add(d datagram) {
+	switch {
+	case d.segment > ndn.MaxPacketSize:
+		in.oversize += (len(d.data) + d.segment - 1) / d.segment
+	case len(d.data) > 0:
+		in.datagrams = append(in.datagrams, d)
+	}
+}
+
+func family(a netip.Addr) string {
+	if a.Is4() {
+		return "udp4"
+	}
+	return "udp6"
+}
+
+func uri(ap netip.AddrPort) string { return family(ap.Addr()) + "://" + ap.String() }
+
+func unmap(ap netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+func localAddr(c *net.UDPConn) netip.AddrPort {
+	return unmap(c.LocalAddr().(*net.UDPAddr).AddrPort())
+}
+
+// header is the size of IP and UDP headers.
+func header(a netip.Addr) int {
+	if a.Is4() {
+		return 20 + 8
+	}
+	return 40 + 8
+}
 
 // Dial opens a socket that is connected to remote, e.g. 192.0.2.7:6363. Host
 // names are resolved. Whether the peer is there is not known until it
-// answers or ICMP refuses.
-func Dial(remote string, o Options) (face.Server, error) { return nil, errNotYet }
+// answers or ICMP refuses, which ends Serve with face.ErrRefused.
+func Dial(remote string, o Options) (face.Server, error) {
+	o.defaults()
+	addr, err := net.ResolveUDPAddr(o.Family, remote)
+	if err != nil {
+		return nil, fmt.Errorf("udp: %w", err)
+	}
+	to := unmap(addr.AddrPort())
+	if !to.Addr().IsValid() || to.Addr().IsUnspecified() || to.Port() == 0 {
+		return nil, fmt.Errorf("udp: %q has no address and port to send to", remote)
+	}
+	c, err := dial(to, o.Local)
+	if err != nil {
+		return nil, fmt.Errorf("udp: %w", err)
+	}
+	p := &connected{c: c}
+	read, write := setBuffers(c, &o)
+	sock, err := newSocket(c, to.Addr(), true, o.Plain, p.hear)
+	if err == nil {
+		err = p.init(c, sock, to, o.MTU)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("udp: %w", err)
+	}
+	p.read, p.write = read, write
+	return p, nil
+}
+
+// connected is the transport of a connected socket.
+type connected struct {
+	endpoint
+	c           *net.UDPConn
+	read, write int
+}
+
+// Buffers is the size of the socket's buffers in bytes, as reached.
+func (p *connected) Buffers() (read, write int) { return p.read, p.write }
+
+// hear takes what the socket learns, which is all about its one peer.
+func (p *connected) hear(_ netip.AddrPort, err error, mtu int) {
+	if err := p.learn(err, mtu); err != nil {
+		p.end(err)
+	}
+}
+
+// end ends the transport for a reason, once, and wakes Serve.
+func (p *connected) end(err error) {
+	if p.finish(err) {
+		_ = p.c.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// Close implements face.Transport.
+func (p *connected) Close() error {
+	p.end(face.ErrClosed)
+	return p.c.Close()
+}
+
+// Serve implements face.Server.
+func (p *connected) Serve(r face.Receiver) error {
+	var in arrivals
+	var frames [][]byte
+	for p.reason() == nil {
+		if err := p.sock.receive(&in); err != nil {
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				p.finish(err)
+			}
+			continue
+		}
+		frames = frames[:0]
+		for i := range in.datagrams {
+			frames = in.datagrams[i].frames(frames)
+		}
+		if len(frames) > 0 {
+			r.Receive(frames)
+			r.Flush()
+		}
+	}
+	_ = p.c.Close()
+	r.Closed(p.reason())
+	return p.reason()
+}
+
+// localOf parses Options.Local; nil lets the system choose.
+func localOf(local string) (*net.UDPAddr, error) {
+	if local == "" {
+		return nil, nil
+	}
+	ap, err := netip.ParseAddrPort(local)
+	if err != nil {
+		return nil, fmt.Errorf("local address %q: %w", local, err)
+	}
+	return net.UDPAddrFromAddrPort(unmap(ap)), nil
+}

@@ -1,0 +1,50 @@
+package tcp_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"ndnpop/face"
+	"ndnpop/face/internal/facetest"
+	"ndnpop/face/tcp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func hostPort(uri string) string { return uri[strings.Index(uri, "://")+3:] }
+
+func testCase(addr string) facetest.Case {
+	return facetest.Case{
+		Listen: func(t *testing.T) (face.Listener, func() (face.Server, error)) {
+			l, err := tcp.Listen(addr, tcp.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l, func() (face.Server, error) { return tcp.Dial(hostPort(l.URI()), tcp.Options{}) }
+		},
+		Raw: func(t *testing.T, l face.Listener) net.Conn {
+			c, err := net.Dial("tcp", hostPort(l.URI()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		},
+		Refused: func(t *testing.T) (face.Server, error) {
+			l, err := tcp.Listen(addr, tcp.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Close()
+			return tcp.Dial(hostPort(l.URI()), tcp.Options{})
+		},
+		Bounded: true,
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Run("4", func(t *testing.T) { facetest.Run(t, testCase("127.0.0.1:0")) })
+	t.Run("6", func(t *testing.T) { facetest.Run(t, testCase("[::1]:0")) })
+}
