@@ -1,0 +1,251 @@
+package serve
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/face/lp"
+	"ndnpop/mgmt"
+	"ndnpop/ndn"
+)
+
+// Handler is a core: a state machine that answers through App.Send.
+type Handler interface {
+	// Receive takes a packet, a view that is valid during the call. An error
+	// is reported and changes nothing else.
+	Receive(now ndn.Time, p *ndn.Packet) error
+	Deadline() ndn.Time
+	Tick(now ndn.Time)
+}
+
+// Config of an App.
+type Config struct {
+	// Dial connects to the forwarder.
+	Dial func() (face.Server, error)
+	// Prefixes are registered with the forwarder.
+	Prefixes []ndn.Name
+	// Origin of the routes: mgmt.OriginApp, or mgmt.OriginClient for prefixes
+	// that the forwarder is to announce to its routing daemon.
+	Origin uint64
+	// Report, if set, hears what happens. It is called from several
+	// goroutines, one at a time, and must not call the App.
+	Report func(Event)
+}
+
+// Event is what an App reports.
+type Event struct {
+	Kind EventKind
+	Err  error // of Lost, Failed and Unanswered
+	// Wait is how long it is until the next attempt, with Lost and Failed.
+	Wait time.Duration
+}
+
+// EventKind is the kind of an event.
+type EventKind uint8
+
+// Kinds of events.
+const (
+	Ready      EventKind = iota + 1 // connected, and the prefixes registered
+	Lost                            // the connection ended
+	Failed                          // an attempt to come back failed
+	Unanswered                      // the core could not answer an Interest
+)
+
+// App runs one core over one connection at a time.
+type App struct {
+	cfg   Config
+	began time.Time
+
+	mu      sync.Mutex // held while the core or the link works
+	handler Handler
+	now     ndn.Time // of the call in progress
+	server  face.Server
+	link    *lp.Link
+	out     face.Frames
+	packet  ndn.Packet
+	command command
+	stamper mgmt.Stamper
+	timer   *time.Timer
+	armed   ndn.Time // when the timer fires; Never when it does not
+	closed  bool
+
+	reporting sync.Mutex
+}
+
+// New returns an App that is not connected.
+func New(cfg Config) *App { return &App{cfg: cfg, began: time.Now(), armed: ndn.Never} }
+
+// Now is the core's time.
+func (a *App) Now() ndn.Time { return ndn.Time(time.Since(a.began)) + 1 }
+
+// flushAt is how many bytes gather before they are written: enough to spare
+// system calls, little enough that the forwarder works meanwhile.
+const flushAt = 128 << 10
+
+// Send sends an Interest or a Data. The core calls it from within Receive,
+// Tick, or a function given to Do; both arguments are copied. Without a
+// connection the packet is dropped.
+func (a *App) Send(wire []byte, f *ndn.LpFields) {
+	if a.link == nil {
+		return
+	}
+	// The link counts what it refuses.
+	if a.link.Send(a.now, wire, f, &a.out) == nil && len(a.out.Buf) >= flushAt {
+		a.flush()
+	}
+}
+
+func (a *App) flush() {
+	if a.out.Len() > 0 && a.server != nil {
+		a.server.Send(&a.out)
+	}
+	a.out.Reset()
+}
+
+// Do calls f as if the core did something of itself, and sends what came of
+// it. It may be called from any goroutine but the core's own.
+func (a *App) Do(f func(now ndn.Time)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now = a.Now()
+	f(a.now)
+	a.flush()
+	a.arm()
+}
+
+// arm sets the timer for the next deadline.
+func (a *App) arm() {
+	due := ndn.Never
+	if a.handler != nil {
+		due = a.handler.Deadline()
+	}
+	if a.link != nil {
+		due = min(due, a.link.Deadline())
+	}
+	if due == a.armed {
+		return
+	}
+	a.armed = due
+	switch {
+	case a.closed || due == ndn.Never:
+		if a.timer != nil {
+			a.timer.Stop()
+		}
+	case a.timer == nil:
+		a.timer = time.AfterFunc(due.Sub(a.Now()), a.tick)
+	default:
+		a.timer.Reset(due.Sub(a.Now()))
+	}
+}
+
+func (a *App) tick() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return
+	}
+	a.armed = ndn.Never
+	a.now = a.Now()
+	if a.handler != nil {
+		a.handler.Tick(a.now)
+	}
+	if a.link != nil {
+		a.link.Tick(a.now, &a.out)
+	}
+	a.flush()
+	a.arm()
+}
+
+// connection receives for one transport.
+type connection struct {
+	app    *App
+	server face.Server
+	ended  chan struct{}
+	err    error // after ended
+}
+
+// connect makes s the App's connection and starts to receive.
+func (a *App) connect(s face.Server) *connection {
+	info := s.Info()
+	c := &connection{app: a, server: s, ended: make(chan struct{})}
+	a.mu.Lock()
+	a.server = s
+	a.link = lp.New(lp.Config{
+		MTU: s.MTU(), Fragment: !info.Stream, FirstSequence: rand.Uint64(),
+		// Marks are the forwarder's business; an application is at the end.
+		Marking: lp.Marking{Off: true},
+	})
+	a.mu.Unlock()
+	go func() {
+		c.err = s.Serve(c)
+		close(c.ended)
+	}()
+	return c
+}
+
+// end closes the connection and waits until it has ended.
+func (c *connection) end() {
+	_ = c.server.Close()
+	<-c.ended
+	c.app.mu.Lock()
+	defer c.app.mu.Unlock()
+	if c.app.server == c.server {
+		c.app.server, c.app.link = nil, nil
+		c.app.out.Reset()
+	}
+}
+
+// Receive implements face.Receiver.
+func (c *connection) Receive(frames [][]byte) {
+	a := c.app
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now = a.Now()
+	if m := c.server.MTU(); m != a.link.MTU() {
+		a.link.SetMTU(m)
+	}
+	for _, f := range frames {
+		// The link counts what it cannot read.
+		if ok, _ := a.link.Receive(a.now, f, &a.packet); ok {
+			a.receive()
+		}
+	}
+}
+
+// Flush implements face.Receiver.
+func (c *connection) Flush() {
+	c.app.mu.Lock()
+	defer c.app.mu.Unlock()
+	c.app.flush()
+	c.app.arm()
+}
+
+// Closed implements face.Receiver. Serve's return says the same.
+func (c *connection) Closed(error) {}
+
+func (a *App) receive() {
+	if a.command.take(&a.packet) {
+		return
+	}
+	if a.handler == nil {
+		return
+	}
+	if err := a.handler.Receive(a.now, &a.packet); err != nil {
+		a.report(Event{Kind: Unanswered, Err: err})
+	}
+}
+
+func (a *App) report(e Event) {
+	if a.cfg.Report == nil {
+		return
+	}
+	a.reporting.Lock()
+	defer a.reporting.Unlock()
+	a.cfg.Report(e)
+}
+
+// ErrUnreachable wraps why the forwarder cannot be used.
+var ErrUnreachable = errors.New("no forwarder")
