@@ -299,7 +299,7 @@ func BeginData(dst []byte, f *DataFields, n int) (b, content []byte) {
 	b = append(dst, 0, 0, 0, 0)
 	b = f.Name.AppendTLVTo(b)
 	meta := 0
-	ms := uint64(f.Freshness / time.Millisecond)
+	ms := uint64(max(f.Freshness, 0) / time.Millisecond)
 	if f.ContentType != 0 {
 		meta += 2 + NatSize(f.ContentType)
 	}
@@ -338,10 +338,11 @@ func EndData(b []byte, start int, s Signer) ([]byte, error) {
 	// The length of SignatureValue is known only afterwards: sign behind the
 	// largest header and move.
 	b = append(b, 0, 0, 0, 0)
-	b, err := s.AppendSignature(b, b[start+dataRoom:signedEnd])
+	signed, err := s.AppendSignature(b, b[start+dataRoom:signedEnd])
 	if err != nil {
 		return b[:start], err
 	}
+	b = signed
 	sig := b[signedEnd+dataRoom:]
 	if len(sig) > 0xffff {
 		return b[:start], ErrLength

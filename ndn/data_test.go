@@ -139,7 +139,7 @@ type fakeSigner struct {
 func (s fakeSigner) AppendSigInfo(b []byte) []byte { return AppendTLV(b, TypeSigInfo, s.info) }
 func (s fakeSigner) AppendSignature(b, signed []byte) ([]byte, error) {
 	if s.err != nil {
-		return append(b, "half a signature"...), s.err
+		return nil, s.err
 	}
 	return append(b, s.sig...), nil
 }
@@ -188,6 +188,35 @@ func TestAppendDataErrors(t *testing.T) {
 	b, err = AppendData([]byte("x"), &f, DigestSigner{})
 	if !errors.Is(err, ErrLength) || string(b) != "x" {
 		t.Errorf("%d bytes, %v", len(b), err)
+	}
+}
+
+// TestBeginData: content filled in place makes the same packet.
+func TestBeginData(t *testing.T) {
+	for _, n := range []int{-1, 0, 1, 200, 252, 253, 8000} {
+		f := DataFields{Name: MustName("/a/seg=1"), Freshness: -time.Second, FinalBlock: MustName("/seg=9")}
+		b, content := BeginData([]byte("x"), &f, n)
+		if len(content) != max(n, 0) || cap(content) != len(content) {
+			t.Fatalf("%d bytes of content, capacity %d", len(content), cap(content))
+		}
+		for i := range content {
+			content[i] = byte(i)
+		}
+		if n >= 0 {
+			f.Content = append([]byte{}, content...)
+		}
+		got, err := EndData(b, 1, DigestSigner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := AppendData([]byte("x"), &f, DigestSigner{})
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: % x, want % x, %v", n, got, want, err)
+		}
+		var d Data
+		if err := d.Parse(got[1:]); err != nil || d.Freshness != 0 || !d.VerifyDigest() {
+			t.Errorf("%d bytes: %+v, %v", n, d, err)
+		}
 	}
 }
 

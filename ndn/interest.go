@@ -330,6 +330,21 @@ func (i *Interest) AppendForwarded(dst []byte, nonce uint32, stripHint bool) []b
 	return append(dst, i.Wire[at:]...)
 }
 
+// AppendOut is AppendForwarded with the given Nonce and hop limit in place of
+// the received ones. An Interest without a hop limit stays without.
+func (i *Interest) AppendOut(dst []byte, nonce uint32, hopLimit uint8, stripHint bool) []byte {
+	dst = i.AppendForwarded(dst, nonce, stripHint)
+	// Whatever was removed, added or re-encoded lies before these two fields.
+	shift := len(dst) - len(i.Wire)
+	if i.nonceAt != 0 {
+		binary.BigEndian.PutUint32(dst[shift+i.nonceAt:], nonce)
+	}
+	if i.hopAt != 0 {
+		dst[shift+i.hopAt] = hopLimit
+	}
+	return dst
+}
+
 // InterestFields are the fields of an Interest to encode. Zero values mean
 // absent, except the name. A caller that sends parameters has put their digest
 // (TypeParamsDigest: SHA-256 of Params) into the name.

@@ -345,6 +345,55 @@ func TestLifetimeRounding(t *testing.T) {
 	}
 }
 
+// TestRebase: views of a copy, as the tables keep them.
+func TestRebase(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := genInterest.Draw(t, "interest")
+		var i Interest
+		if err := i.Parse(withUnknown(t, AppendInterest(nil, &f))); err != nil {
+			t.Fatal(err)
+		}
+		wire := bytes.Clone(i.Wire)
+		n, hint := i.Rebase(wire)
+		if !n.Equal(i.Name) || !bytes.Equal(hint, i.ForwardingHint) || (hint == nil) != (i.ForwardingHint == nil) {
+			t.Fatalf("%s, % x", n, hint)
+		}
+		clear(i.Wire)
+		if n.Len() != f.Name.Len() {
+			t.Fatal("the views are still of the old packet")
+		}
+	})
+}
+
+// TestAppendOut: AppendForwarded with another Nonce and hop limit.
+func TestAppendOut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := genInterest.Draw(t, "interest")
+		var i Interest
+		if err := i.Parse(withUnknown(t, AppendInterest(nil, &f))); err != nil {
+			t.Fatal(err)
+		}
+		strip := rapid.Bool().Draw(t, "strip")
+		before := bytes.Clone(i.Wire)
+		out := i.AppendOut([]byte("x"), 0x11223344, 77, strip)[1:]
+		if !bytes.Equal(i.Wire, before) {
+			t.Fatal("the received packet was changed")
+		}
+		var g, h Interest
+		if err := errors.Join(g.Parse(out), h.Parse(i.AppendForwarded(nil, 0x11223344, strip))); err != nil {
+			t.Fatal(err)
+		}
+		if !g.HasNonce || g.Nonce != 0x11223344 || g.HasHopLimit != i.HasHopLimit || g.HasHopLimit && g.HopLimit != 77 {
+			t.Fatalf("%+v", g)
+		}
+		h.SetNonce(g.Nonce)
+		h.SetHopLimit(g.HopLimit)
+		if !bytes.Equal(g.Wire, h.Wire) {
+			t.Fatalf("% x\n% x", g.Wire, h.Wire)
+		}
+	})
+}
+
 // withUnknown inserts elements that may be ignored between those of an
 // Interest or Data, wherever the specification allows them.
 func withUnknown(t *rapid.T, wire []byte) []byte {
