@@ -206,10 +206,10 @@ func (f *Forwarder) ended(fc *netFace, tr face.Transport, why error) (again bool
 	return true
 }
 
-// live is the goroutine of a dialled face: it serves the transport, nil if
-// the peer has not been reached yet, and replaces it as long as the face is
-// permanent.
-func (f *Forwarder) live(fc *netFace, tr face.Server) {
+// live is the goroutine of a dialled face: it serves the transport and
+// replaces it as long as the face is permanent. Without a transport it dials,
+// at once if now is set.
+func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 	pause := firstPause
 	for {
 		if tr != nil {
@@ -221,11 +221,14 @@ func (f *Forwarder) live(fc *netFace, tr face.Server) {
 				pause = firstPause
 			}
 		}
-		if !fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4)))) {
-			return
+		if !now {
+			if !fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4)))) {
+				return
+			}
+			pause = min(2*pause, lastPause)
 		}
-		pause = min(2*pause, lastPause)
-		next, err := f.dial(fc.uri, fc.mtu)
+		now = false
+		next, err := f.dial(fc.uri, fc.dialMTU())
 		if err != nil {
 			tr = nil
 			continue
@@ -236,6 +239,13 @@ func (f *Forwarder) live(fc *netFace, tr face.Server) {
 			return
 		}
 	}
+}
+
+// dialMTU is the configured MTU, 0 without one.
+func (fc *netFace) dialMTU() int {
+	fc.mu.Lock()
+	defer fc.mu.Unlock()
+	return fc.mtu
 }
 
 // sleep waits before a reconnection. False means that the face is gone.
@@ -339,8 +349,12 @@ func (f *Forwarder) Face(id ndn.FaceID) (FaceInfo, bool) {
 // FaceByURI returns the face to a remote URI, in canonical form or as it was
 // given when the face was created.
 func (f *Forwarder) FaceByURI(remote string) (FaceInfo, bool) {
+	full, err := canonical(remote)
 	f.mu.Lock()
 	fc := f.byURI[remote]
+	if fc == nil && err == nil {
+		fc = f.byURI[full]
+	}
 	f.mu.Unlock()
 	if fc == nil {
 		return FaceInfo{}, false
@@ -391,13 +405,17 @@ func (f *Forwarder) CreateFace(spec FaceSpec) (FaceInfo, error) {
 	if mtu == 0 && isDatagram(uri) {
 		mtu = f.opts.UDPMTU
 	}
-	tr, err := f.dial(uri, mtu)
+	var tr face.Server
+	background := spec.Background && spec.Persistency == face.PersistencyPermanent && !isDatagram(uri)
+	if !background {
+		tr, err = f.dial(uri, mtu)
+	}
 	if err != nil && spec.Persistency != face.PersistencyPermanent {
 		return FaceInfo{}, fmt.Errorf("face %s: %w", spec.URI, err)
 	}
 	n := newFace{uri: uri, name: spec.Name, persistency: spec.Persistency, mtu: mtu,
 		localFields: spec.LocalFields, reliable: spec.Reliable}
-	if err == nil {
+	if tr != nil {
 		n.tr = tr
 		if other, ok := f.FaceByURI(tr.Info().RemoteURI); ok {
 			_ = tr.Close()
@@ -414,7 +432,7 @@ func (f *Forwarder) CreateFace(spec FaceSpec) (FaceInfo, error) {
 	started = true
 	go func() {
 		defer f.wg.Done()
-		f.live(fc, tr)
+		f.live(fc, tr, background)
 	}()
 	return fc.snapshot(f.clock.now()), nil
 }

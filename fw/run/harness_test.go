@@ -147,7 +147,7 @@ func (a *app) interest(name string, nonce uint32) {
 }
 
 func interestWire(name string, nonce uint32) []byte {
-	return ndn.AppendInterest(nil, &ndn.InterestFields{Name: ndn.MustName(name), HasNonce: true, Nonce: nonce, Lifetime: 4 * time.Second})
+	return ndn.AppendInterest(nil, &ndn.InterestFields{Name: ndn.MustName(name), Nonce: nonce, Lifetime: 4 * time.Second})
 }
 
 func dataWire(t testing.TB, name ndn.Name, size int) []byte {
@@ -192,7 +192,7 @@ func memApp(t testing.TB, f *Forwarder, answer func(p *ndn.Packet, reply func([]
 	return newApp(t, far, answer), info.ID
 }
 
-func route(t testing.TB, f *Forwarder, prefix string, id ndn.FaceID) {
+func addRoute(t testing.TB, f *Forwarder, prefix string, id ndn.FaceID) {
 	t.Helper()
 	if err := f.AddRoute(Route{Prefix: ndn.MustName(prefix), Face: id, Origin: OriginStatic, ChildInherit: true}); err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ func (l *listener) serve() {
 func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 	f := l.f
 	n := newFace{tr: tr, persistency: face.PersistencyOnDemand, listener: l, reliable: l.opts.Reliable}
+	n.uri = tr.Info().RemoteURI
 	if !l.streams {
 		n.mtu = l.opts.MTU
 	}
@@ -98,8 +99,7 @@ func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if !f.closed {
-				fc.uri = fc.info.RemoteURI
-				f.wg.Go(func() { f.live(fc, nil) })
+				f.wg.Go(func() { f.live(fc, nil, false) })
 			}
 		}
 	}}, nil

@@ -19,7 +19,6 @@ const maxPending = 2 << 20
 type netFace struct {
 	f        *Forwarder
 	id       ndn.FaceID
-	name     string // of the configuration
 	uri      string // as asked for; dialled again by permanent faces
 	listener *listener
 	timer    *alarm // of the link
@@ -30,6 +29,7 @@ type netFace struct {
 	want   atomic.Bool
 
 	mu          sync.Mutex // the lock of the link; everything below
+	name        string     // of the configuration
 	link        *lp.Link
 	tr          face.Transport // nil until the peer was reached once
 	info        face.Info
@@ -266,6 +266,9 @@ func (fc *netFace) update(u FaceUpdate) error {
 		if fc.expires() {
 			fc.f.alarms.arm(fc.idle, fc.f.clock.now().Add(fc.listener.opts.IdleTimeout))
 		}
+	}
+	if u.Name != nil {
+		fc.name = *u.Name
 	}
 	if u.LocalFields != nil {
 		fc.link.SetLocalFields(*u.LocalFields)

@@ -37,11 +37,14 @@ type FaceSpec struct {
 	Name        string           // the configuration's name of it; may be empty
 	MTU         int              // bytes; 0: the transport's own
 	LocalFields bool             // allow the local link fields (local scope only)
-	Reliable    bool             // use the NDNLPv2 reliability feature; the peer must too
+	// Background lets CreateFace return before a permanent face has connected.
+	Background bool
+	Reliable   bool // use the NDNLPv2 reliability feature; the peer must too
 }
 
 // FaceUpdate changes a face. Nil fields stay as they are.
 type FaceUpdate struct {
+	Name        *string // the configuration's name of it
 	Persistency *face.Persistency
 	MTU         *int // bytes; 0: the transport's own
 	LocalFields *bool

@@ -1,6 +1,11 @@
 // Package cli is the ndnpop command: flags, configuration, logging, exit
 // codes. Someone with a strategy of their own writes a main that calls Main
-// with one more factory and has the whole binary.
+// with one more factory and has the whole binary:
+//
+//	func main() {
+//		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr,
+//			cli.Options{Strategies: []strategy.Factory{mine.Factory()}}))
+//	}
 package cli
 
 import (
@@ -13,6 +18,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"ndnpop/strategy"
+	"ndnpop/strategy/strategies"
 )
 
 // Exit codes, the same for every command.
@@ -47,17 +55,30 @@ func withCode(code int, err error) error {
 type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	strategies     *strategy.Set
+}
+
+// Options extend the command. The zero value is the command as it is.
+type Options struct {
+	// Strategies to choose from beside the built-in ones. One with the name
+	// and version of another is an error.
+	Strategies []strategy.Factory
 }
 
 // Main runs the command line args (without the program's name) and returns
 // the exit code.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, o Options) int {
+	set, err := strategy.NewSet(append(strategies.Builtin(), o.Strategies...)...)
+	if err != nil {
+		fmt.Fprintf(stderr, "ndnpop: %v\n", err)
+		return exitUsage
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	e := &env{stdin, stdout, stderr}
+	e := &env{stdin: stdin, stdout: stdout, stderr: stderr, strategies: set}
 	root := newRoot(e)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err = root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
 	}
@@ -85,6 +106,9 @@ func newRoot(e *env) *cobra.Command {
 		return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(
+		newCheckCmd(e),
+		newConfigCmd(e),
+		newRunCmd(e),
 		newVersionCmd(e),
 	)
 	return root

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"ndnpop/cmd/ndnpop/daemon"
+)
+
+func newRunCmd(e *env) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "run [-c FILE]",
+		Short: "Run a forwarder",
+		Long: `Run a forwarder, in the foreground, until it is told to stop.
+
+Without a file it listens on UDP and TCP port 6363 and on the Unix socket where
+applications look for it, and serves the operator on 127.0.0.1:9363 (/healthz,
+/readyz, /metrics). "ndnpop config" prints everything that a file can say.
+
+SIGTERM and SIGINT let the queues empty and stop it. SIGHUP reads the file
+again and applies what has changed; a file with errors changes nothing.
+
+Memory follows the content store: GOGC and GOMEMLIMIT of the environment are
+obeyed, and without them the collector is set so that the process stays close
+to what it uses.`,
+		Example: `  ndnpop run
+  ndnpop run -c /etc/ndnpop/ndnpop.toml`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runForwarder(cmd.Context(), e, file) },
+	}
+	c.Flags().StringVarP(&file, "config", "c", "", "configuration `FILE`")
+	return c
+}
+
+func runForwarder(ctx context.Context, e *env, file string) error {
+	// From here on a SIGHUP is a request; before, it would end the process.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+
+	c, err := loadConfig(file, e.strategies)
+	if err != nil {
+		return err
+	}
+	setMemory()
+	log := daemon.NewLog(e.stderr, c.Log.Format)
+	d, err := daemon.Start(c, daemon.Options{Strategies: e.strategies, Log: log, Version: version})
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			d.Stop()
+			return nil
+		case <-hup:
+			reload(e, d, log, file)
+		}
+	}
+}
+
+// reload applies the file again.
+func reload(e *env, d *daemon.Daemon, log *daemon.Log, file string) {
+	l := log.Logger()
+	if file == "" {
+		l.Warn().Msg("nothing to reload: started without a configuration file")
+		return
+	}
+	c, err := loadConfig(file, e.strategies)
+	if err != nil {
+		for _, line := range strings.Split(err.Error(), "\n") {
+			l.Error().Msg(line)
+		}
+		l.Error().Str("file", file).Msg("configuration not reloaded: the old one stays in force")
+		return
+	}
+	restart := d.Reload(c)
+	l.Info().Str("file", file).Msg("configuration reloaded")
+	if len(restart) > 0 {
+		l.Warn().Strs("keys", restart).Msg("changed keys that only a restart applies")
+	}
+}
+
+// gcPercent lets the heap grow by a quarter before it is collected. What the
+// forwarder holds (tables, content store) is long-lived and nothing is
+// allocated per packet, so that collections are rare and the memory would
+// otherwise only wait to double.
+const gcPercent = 25
+
+func setMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}

@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ndnpop/cmd/ndnpop/config"
+)
+
+// adminServer is the operator's HTTP server.
+type adminServer struct {
+	addr  string
+	ready atomic.Bool
+	srv   *http.Server
+	done  sync.WaitGroup
+}
+
+func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, inUse("TCP", c.Listen, "admin.listen")(err)
+	}
+	a := &adminServer{addr: l.Addr().String()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !a.ready.Load() {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(newMetrics(d), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	if c.Pprof {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	a.srv = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	a.done.Go(func() {
+		if err := a.srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			d.log.Error().Err(err).Msg("admin server failed")
+		}
+	})
+	return a, nil
+}
+
+func (a *adminServer) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if a.srv.Shutdown(ctx) != nil {
+		_ = a.srv.Close()
+	}
+	a.done.Wait()
+}

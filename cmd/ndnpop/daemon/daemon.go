@@ -1,0 +1,266 @@
+// Package daemon makes a running forwarder of a configuration: listeners,
+// faces, routes, strategies, management, the operator's HTTP server and the
+// log. It applies a changed configuration to what runs.
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ndnpop/cmd/ndnpop/config"
+	"ndnpop/face"
+	"ndnpop/fw"
+	"ndnpop/fw/mgmt"
+	"ndnpop/fw/run"
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+	"ndnpop/table"
+)
+
+// Options of a Daemon beside its configuration.
+type Options struct {
+	Strategies *strategy.Set
+	Log        *Log
+	Version    string
+}
+
+// Daemon is a forwarder that runs as a configuration says.
+type Daemon struct {
+	opts     Options
+	log      *zerolog.Logger
+	fwd      *run.Forwarder
+	mgmt     *mgmt.Server
+	stopMgmt func()
+	admin    *adminServer
+
+	mu  sync.Mutex
+	cfg *config.Config // as it runs
+}
+
+// Known is what configurations can choose from, for checking them.
+func Known(set *strategy.Set) config.Known {
+	k := config.Known{Policies: table.CSPolicies(), Modules: mgmt.Modules()}
+	for _, f := range set.Factories() {
+		if n := len(k.Strategies); n == 0 || k.Strategies[n-1] != f.Name {
+			k.Strategies = append(k.Strategies, f.Name)
+		}
+	}
+	k.CheckStrategy = func(name ndn.Name) error {
+		_, _, err := set.Resolve(name)
+		return err
+	}
+	return k
+}
+
+// Start makes a daemon of a checked configuration. On an error nothing is
+// left running.
+func Start(c *config.Config, o Options) (d *Daemon, err error) {
+	d = &Daemon{opts: o, log: o.Log.Logger(), cfg: c}
+	o.Log.SetLevel(c.Log.Level)
+	shard, err := shardConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	d.fwd, err = run.New(run.Options{
+		Shard: shard, Strategies: o.Strategies, MaxFaces: c.Faces.Max, UDPMTU: c.Faces.UDP.MTU,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.Close(context.Background())
+		}
+	}()
+	d.fwd.Observe(d.observe)
+	for _, s := range c.Strategy {
+		if err = d.setStrategy(&s); err != nil {
+			return nil, err
+		}
+	}
+	policy, err := mgmtPolicy(c)
+	if err != nil {
+		return nil, err
+	}
+	d.mgmt, d.stopMgmt, err = mgmt.Attach(d.fwd, mgmt.Options{Policy: policy, Version: o.Version, Refused: d.refused})
+	if err != nil {
+		return nil, err
+	}
+	if c.Admin.Listen != "" {
+		if d.admin, err = startAdmin(d, c.Admin); err != nil {
+			return nil, err
+		}
+	}
+	if err = d.listen(c); err != nil {
+		return nil, err
+	}
+	d.reconcile(c)
+	d.ready()
+	return d, nil
+}
+
+// ready says what has been started.
+func (d *Daemon) ready() {
+	for _, uri := range d.fwd.Channels() {
+		d.log.Info().Str("uri", uri).Msg("listening")
+	}
+	if d.admin != nil {
+		d.log.Info().Str("url", "http://"+d.admin.addr).Msg("admin")
+		d.admin.ready.Store(true)
+	}
+	cs := d.fwd.CS()
+	d.log.Info().Str("version", d.opts.Version).Int("pid", os.Getpid()).
+		Int("faces", len(d.cfg.Face)).Int("routes", d.fwd.RouteCount()).
+		Stringer("content_store", config.Size(cs.CapacityBytes)).Msg("ready")
+}
+
+// Forwarder is the forwarder that runs.
+func (d *Daemon) Forwarder() *run.Forwarder { return d.fwd }
+
+// Close drains and ends the daemon. No socket file is left.
+func (d *Daemon) Close(ctx context.Context) {
+	if d.admin != nil {
+		d.admin.ready.Store(false)
+	}
+	if d.stopMgmt != nil {
+		d.stopMgmt()
+	}
+	d.fwd.Close(ctx)
+	if d.admin != nil {
+		d.admin.close()
+	}
+}
+
+// seed is 64 random bits; the system's generator does not fail.
+func seed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+func shardConfig(c *config.Config) (s fw.Config, err error) {
+	s.Seed, s.NodeID = seed(), seed()
+	s.PIT.MaxEntries, s.PIT.MaxEntriesPerFace = c.PIT.MaxEntries, c.PIT.MaxEntriesPerFace
+	s.CS = table.CSConfig{
+		Capacity: int64(c.CS.Capacity), MaxPackets: c.CS.MaxPackets, Policy: c.CS.Policy,
+		NoAdmit: !c.CS.Admit, NoServe: !c.CS.Serve,
+	}
+	if s.Unsolicited, err = fw.ParseUnsolicited(c.CS.Unsolicited); err != nil {
+		return s, err
+	}
+	if s.ProducerRegions, err = names(c.Network.ProducerRegions); err != nil {
+		return s, err
+	}
+	s.TrustedHints, err = names(c.Network.TrustedHints)
+	return s, err
+}
+
+func names(uris []string) (list []ndn.Name, err error) {
+	for _, u := range uris {
+		n, err := ndn.ParseName(u)
+		if err != nil {
+			return nil, fmt.Errorf("name %q: %w", u, err)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+func mgmtPolicy(c *config.Config) (*mgmt.Policy, error) {
+	m := mgmt.Config{Localhop: c.Mgmt.Localhop}
+	for _, a := range c.Mgmt.Authorize {
+		m.Authorize = append(m.Authorize, mgmt.Authorization{
+			Modules: a.Modules, Faces: a.Faces, AnySignature: a.AnySignature,
+			Certificates: a.Certificates, HMACKeys: a.HMACKeys,
+		})
+	}
+	return mgmt.LoadPolicy(m, os.ReadFile)
+}
+
+// CheckFiles reads the files that a configuration names, as Start will.
+func CheckFiles(c *config.Config) error {
+	_, err := mgmtPolicy(c)
+	return err
+}
+
+func (d *Daemon) setStrategy(s *config.Strategy) error {
+	prefix, err := ndn.ParseName(s.Prefix)
+	if err != nil {
+		return fmt.Errorf("strategy of %s: %w", s.Prefix, err)
+	}
+	full, err := s.FullName()
+	if err != nil {
+		return fmt.Errorf("strategy of %s: %w", s.Prefix, err)
+	}
+	if _, err := d.fwd.SetStrategy(prefix, full); err != nil {
+		return fmt.Errorf("strategy of %s: %w", s.Prefix, err)
+	}
+	return nil
+}
+
+// refused logs a command that was not allowed.
+func (d *Daemon) refused(r mgmt.Refusal) {
+	d.log.Warn().Uint64("face", uint64(r.Face)).Str("command", r.Name).Str("reason", r.Reason).Msg("command refused")
+}
+
+// observe logs what happens to faces, routes and listeners.
+func (d *Daemon) observe(e run.Event) {
+	var l *zerolog.Event
+	// What is configured, or was asked for, deserves notice; peers and
+	// applications come and go.
+	notable := e.Face.Persistency != face.PersistencyOnDemand
+	switch e.Kind {
+	case run.ListenerDown:
+		d.log.Error().Str("uri", e.Listener).Err(e.Err).Msg("listener failed")
+		return
+	case run.RouteAdded, run.RouteRemoved:
+		l = d.log.Debug().Stringer("prefix", e.Route.Prefix).Uint64("face", uint64(e.Route.Face)).
+			Uint64("cost", e.Route.Cost).Uint64("origin", e.Route.Origin)
+		l.Msg(e.Kind.String())
+		return
+	case run.FaceDown:
+		l = d.log.Warn()
+	case run.FaceUp, run.FaceCreated:
+		l = d.log.Info()
+	default:
+		if l = d.log.Info(); notable && !errors.Is(e.Err, face.ErrClosed) && !errors.Is(e.Err, face.ErrPeerClosed) {
+			l = d.log.Warn()
+		}
+	}
+	if !notable || e.Face.ID < run.FirstFaceID {
+		l.Discard()
+		l = d.log.Debug()
+	}
+	l = l.Uint64("face", uint64(e.Face.ID)).Str("remote", e.Face.RemoteURI)
+	if e.Face.Name != "" {
+		l = l.Str("name", e.Face.Name)
+	}
+	if e.Kind == run.FaceCreated && !e.Face.Up {
+		l = l.Bool("up", false)
+	}
+	if e.Err != nil {
+		l = l.Str("reason", strings.TrimPrefix(e.Err.Error(), "face: "))
+	}
+	l.Msg(e.Kind.String())
+}
+
+// drainTime is how long Close lets queues empty at most.
+const drainTime = 2 * time.Second
+
+// Stop is Close for the end of a process: within drainTime.
+func (d *Daemon) Stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	d.log.Info().Msg("stopping")
+	d.Close(ctx)
+	d.log.Info().Msg("stopped")
+}

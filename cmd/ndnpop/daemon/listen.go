@@ -1,0 +1,103 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"ndnpop/cmd/ndnpop/config"
+	"ndnpop/face"
+	"ndnpop/face/tcp"
+	"ndnpop/face/udp"
+	"ndnpop/face/unix"
+	"ndnpop/fw/run"
+)
+
+// listen opens every listener of a configuration. It tries all before it
+// fails, so that an operator sees everything that is in the way at once.
+func (d *Daemon) listen(c *config.Config) error {
+	type opened struct {
+		l face.Listener
+		o run.ListenOptions
+	}
+	var all []opened
+	var errs []error
+	add := func(l face.Listener, err error, explain func(error) error, o run.ListenOptions) {
+		if err != nil {
+			errs = append(errs, explain(err))
+			return
+		}
+		all = append(all, opened{l, o})
+	}
+	for _, addr := range c.Faces.UDP.Listen {
+		u := &c.Faces.UDP
+		l, err := udp.Listen(addr, udp.Options{MTU: u.MTU, MaxPeers: u.MaxFaces + 1})
+		add(l, err, inUse("UDP", addr, "faces.udp.listen"), run.ListenOptions{
+			MaxFaces: u.MaxFaces, IdleTimeout: time.Duration(u.IdleTimeout), MTU: u.MTU, Reliable: u.Reliability,
+		})
+	}
+	for _, addr := range c.Faces.TCP.Listen {
+		l, err := tcp.Listen(addr, tcp.Options{})
+		add(l, err, inUse("TCP", addr, "faces.tcp.listen"), run.ListenOptions{MaxFaces: c.Faces.TCP.MaxFaces})
+	}
+	if path := c.Faces.Unix.Path; path != "" {
+		l, err := unix.Listen(path, unix.Options{})
+		add(l, err, unixError(path), run.ListenOptions{MaxFaces: c.Faces.Unix.MaxFaces})
+	}
+	if len(errs) > 0 {
+		for _, o := range all {
+			_ = o.l.Close()
+		}
+		return errors.Join(errs...)
+	}
+	for _, o := range all {
+		if err := d.fwd.Listen(o.l, o.o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inUse explains why an address cannot be listened on.
+func inUse(proto, addr, key string) func(error) error {
+	return func(err error) error {
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			return fmt.Errorf("%s %s is in use by another program: stop it (is a forwarder already running?), or choose another address in %s: %w", proto, addr, key, syscall.EADDRINUSE)
+		case errors.Is(err, syscall.EADDRNOTAVAIL):
+			return fmt.Errorf("%s %s is no address of this machine: choose another in %s: %w", proto, addr, key, syscall.EADDRNOTAVAIL)
+		case errors.Is(err, syscall.EACCES):
+			return fmt.Errorf("%s %s needs privileges: choose a port from 1024 on in %s: %w", proto, addr, key, syscall.EACCES)
+		}
+		return fmt.Errorf("%s: %w", key, err)
+	}
+}
+
+// unixError explains why the Unix socket cannot be made.
+func unixError(path string) func(error) error {
+	return func(err error) error {
+		var live *unix.LiveError
+		switch {
+		case errors.As(err, &live):
+			return fmt.Errorf("%w; faces.unix.path in the configuration names it", err)
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+			return fmt.Errorf("may not create the socket %s: %w.\n"+
+				"Run as a user who may, or choose another socket: put\n"+
+				"  [faces.unix]\n  path = \"/tmp/nfd.sock\"\n"+
+				"into a file, run ndnpop run -c FILE, and let clients know by\n"+
+				"  export NDN_CLIENT_TRANSPORT=unix:///tmp/nfd.sock", path, root(err))
+		}
+		return fmt.Errorf("faces.unix.path: %w", err)
+	}
+}
+
+// root is the operating system's error in err.
+func root(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/term"
+)
+
+// Log is a logger whose level can change while it is used.
+type Log struct {
+	logger zerolog.Logger
+	level  atomic.Int32
+}
+
+// NewLog makes a logger that writes to w, in the format "console" or "json".
+// Colours are for terminals only.
+func NewLog(w io.Writer, format string) *Log {
+	l := &Log{}
+	if format == "console" {
+		f, ok := w.(*os.File)
+		colour := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !colour, FormatTimestamp: clockOf}
+	}
+	l.logger = zerolog.New(w).Hook(l)
+	return l
+}
+
+// Logger is the logger.
+func (l *Log) Logger() *zerolog.Logger { return &l.logger }
+
+// SetLevel changes what is written: debug, info, warn or error.
+func (l *Log) SetLevel(level string) {
+	if v, err := zerolog.ParseLevel(level); err == nil {
+		l.level.Store(int32(v))
+	}
+}
+
+// timeFormat has milliseconds. zerolog's own has none, and can be changed for
+// the whole process only.
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// clockOf is the time of day of a timestamp, for people.
+func clockOf(v any) string {
+	s, _ := v.(string)
+	if _, clock, ok := strings.Cut(s, "T"); ok && len(clock) >= len("15:04:05.000") {
+		return clock[:len("15:04:05.000")]
+	}
+	return s
+}
+
+// Run implements zerolog.Hook: it drops what is below the level.
+func (l *Log) Run(e *zerolog.Event, level zerolog.Level, _ string) {
+	if int32(level) < l.level.Load() {
+		e.Discard()
+		return
+	}
+	e.Str(zerolog.TimestampFieldName, time.Now().Format(timeFormat))
+}

@@ -1,0 +1,164 @@
+package daemon
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ndnpop/face"
+	"ndnpop/fw"
+	"ndnpop/fw/run"
+)
+
+// metrics reads the forwarder's counters when Prometheus asks
+// (prometheus.Collector). Faces made on demand are only counted: their number
+// is up to strangers.
+type metrics struct{ d *Daemon }
+
+func newMetrics(d *Daemon) *metrics { return &metrics{d} }
+
+// Describe implements prometheus.Collector. What is collected depends on the
+// faces, so the collector is an unchecked one.
+func (m *metrics) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(ch chan<- prometheus.Metric) {
+	w := &sink{ch}
+	m.shard(w, m.d.fwd.Counters())
+	cs := m.d.fwd.CS()
+	w.gauge("cs_capacity_bytes", "Memory that the content store may occupy.", float64(cs.CapacityBytes))
+	w.gauge("cs_used_bytes", "Memory that the content store occupies.", float64(cs.UsedBytes))
+	w.gauge("cs_entries", "Data in the content store.", float64(cs.Entries))
+	w.counter("cs_hits_total", "Interests answered from the content store.", cs.Hits)
+	w.counter("cs_misses_total", "Interests not answered from the content store.", cs.Misses)
+	w.counter("cs_inserts_total", "Data put into the content store.", cs.Inserts)
+	w.counter("cs_evictions_total", "Data that left the content store for others.", cs.Evicted)
+	w.gauge("rib_routes", "Routes in the RIB.", float64(m.d.fwd.RouteCount()))
+	w.counter("faces_refused_total", "Peers turned away because there were too many faces.", m.d.fwd.RefusedFaces())
+	if m.d.mgmt != nil {
+		c := m.d.mgmt.Counters()
+		w.counter("mgmt_commands_total", "Management commands, by result.", c.Commands, "result", "done")
+		w.counter("mgmt_commands_total", "Management commands, by result.", c.Failed, "result", "failed")
+		w.counter("mgmt_commands_total", "Management commands, by result.", c.Refused, "result", "refused")
+	}
+	m.faces(w, m.d.fwd.Faces())
+}
+
+func (m *metrics) shard(w *sink, c fw.Counters) {
+	for _, k := range []struct {
+		dir, kind string
+		v         uint64
+	}{
+		{"in", "interest", c.InInterests}, {"in", "data", c.InData}, {"in", "nack", c.InNacks},
+		{"out", "interest", c.OutInterests}, {"out", "data", c.OutData}, {"out", "nack", c.OutNacks},
+	} {
+		w.counter("packets_total", "Network packets that the shard received and sent.", k.v, "direction", k.dir, "kind", k.kind)
+	}
+	w.counter("interests_satisfied_total", "Pending Interests that got Data.", c.Satisfied)
+	w.counter("interests_expired_total", "Pending Interests that got none in their time.", c.Expired)
+	w.counter("interests_aggregated_total", "Interests that joined a pending one.", c.Aggregated)
+	w.counter("interests_suppressed_total", "Retransmissions that came too soon to be forwarded.", c.Suppressed)
+	w.counter("interests_looped_total", "Interests whose Nonce had come before.", c.Looped)
+	w.counter("data_unsolicited_total", "Data that nobody had asked for.", c.Unsolicited)
+	for _, k := range []struct {
+		reason string
+		v      uint64
+	}{
+		{"bad_face", c.BadFace}, {"bad_size", c.BadSize}, {"bad_name", c.BadName}, {"bad_params", c.BadParams},
+		{"bad_scope", c.BadScope}, {"hop_limit", c.HopLimit}, {"next_hop_face", c.NextHopFace},
+		{"unknown_nack", c.UnknownNacks}, {"pit_full", c.PitFull}, {"pit_face_full", c.PitFace},
+		{"pit_variants", c.PitVariants}, {"in_records", c.InRecordsFull}, {"timers", c.TimersFull},
+		{"face_queue", c.OutRefused},
+	} {
+		w.counter("packets_dropped_total", "Network packets that the shard dropped, by reason.", k.v, "reason", k.reason)
+	}
+	w.gauge("pit_entries", "Pending Interests.", float64(c.PitEntries))
+	w.gauge("fib_entries", "Prefixes in the FIB.", float64(c.FibEntries))
+	w.gauge("fib_next_hops", "Next hops in the FIB.", float64(c.Routes))
+	w.gauge("dead_nonces", "Nonces in the dead nonce list.", float64(c.DeadNonces))
+	w.gauge("measurements", "What strategies remember about prefixes, in entries.", float64(c.Measurements))
+}
+
+func (m *metrics) faces(w *sink, faces []run.FaceInfo) {
+	type class struct{ scheme, persistency string }
+	counts := map[class]int{}
+	for _, i := range faces {
+		if i.ID < run.FirstFaceID {
+			continue
+		}
+		scheme, _, _ := strings.Cut(i.RemoteURI, "://")
+		counts[class{scheme, persistencyName(i.Persistency)}]++
+		if i.Persistency == face.PersistencyOnDemand {
+			continue
+		}
+		m.face(w, i)
+	}
+	for c, n := range counts {
+		w.gauge("faces", "Faces.", float64(n), "scheme", c.scheme, "persistency", c.persistency)
+	}
+}
+
+func (m *metrics) face(w *sink, i run.FaceInfo) {
+	id := []string{"face", strconv.FormatUint(uint64(i.ID), 10), "name", i.Name, "remote", i.RemoteURI}
+	with := func(more ...string) []string { return append(more, id...) }
+	up := 0.0
+	if i.Up {
+		up = 1
+	}
+	w.gauge("face_up", "1 if the face is up.", up, id...)
+	w.gauge("face_mtu_bytes", "Largest frame of the face.", float64(i.MTU), id...)
+	w.gauge("face_queue_bytes", "Bytes waiting to be sent.", float64(i.Counters.QueueBytes), id...)
+	c := &i.Counters
+	w.counter("face_bytes_total", "Bytes of frames.", c.InBytes, with("direction", "in")...)
+	w.counter("face_bytes_total", "Bytes of frames.", c.OutBytes, with("direction", "out")...)
+	for _, k := range []struct {
+		dir, kind string
+		v         uint64
+	}{
+		{"in", "interest", c.InInterests}, {"in", "data", c.InData}, {"in", "nack", c.InNacks},
+		{"out", "interest", c.OutInterests}, {"out", "data", c.OutData}, {"out", "nack", c.OutNacks},
+	} {
+		w.counter("face_packets_total", "Network packets.", k.v, with("direction", k.dir, "kind", k.kind)...)
+	}
+	w.counter("face_congestion_marks_total", "Packets sent with a congestion mark of this face.", c.CongestionMarks, id...)
+	for _, k := range []struct {
+		reason string
+		v      uint64
+	}{
+		{"in_malformed", c.Drops.InMalformed}, {"in_fragments", c.Drops.InFragments}, {"out_queue", c.Drops.OutQueue},
+		{"out_down", c.Drops.OutDown}, {"out_oversize", c.Drops.OutOversize}, {"out_transport", c.Drops.OutTransport},
+	} {
+		w.counter("face_drops_total", "What the face lost, by reason.", k.v, with("reason", k.reason)...)
+	}
+}
+
+func persistencyName(p face.Persistency) string {
+	switch p {
+	case face.PersistencyPersistent:
+		return "persistent"
+	case face.PersistencyPermanent:
+		return "permanent"
+	}
+	return "on-demand"
+}
+
+// sink sends samples. Labels are pairs of name and value.
+type sink struct{ ch chan<- prometheus.Metric }
+
+func (s *sink) counter(name, help string, v uint64, labels ...string) {
+	s.send(name, help, prometheus.CounterValue, float64(v), labels)
+}
+
+func (s *sink) gauge(name, help string, v float64, labels ...string) {
+	s.send(name, help, prometheus.GaugeValue, v, labels)
+}
+
+func (s *sink) send(name, help string, t prometheus.ValueType, v float64, labels []string) {
+	var names, values []string
+	for i := 0; i+1 < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	d := prometheus.NewDesc("ndnpop_"+name, help, names, nil)
+	s.ch <- prometheus.MustNewConstMetric(d, t, v, values...)
+}

@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+
+	"ndnpop/cmd/ndnpop/config"
+	"ndnpop/face"
+	"ndnpop/fw/run"
+	"ndnpop/ndn"
+)
+
+// Reload applies a checked configuration to what runs: faces, routes,
+// strategies, the content store and the log level. It returns the keys that
+// have changed and are applied only by a restart.
+func (d *Daemon) Reload(c *config.Config) (restart []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	restart = needRestart(d.cfg, c)
+	d.opts.Log.SetLevel(c.Log.Level)
+	d.reconcileStrategies(c)
+	d.reconcileCS(c)
+	old := d.cfg
+	d.removeRoutes(old, c)
+	d.removeFaces(old, c)
+	d.reconcile(c)
+	// Remember what runs, so that the next reload still tells what does not.
+	now := *c
+	now.Log.Format = old.Log.Format
+	now.Faces, now.PIT, now.Network, now.Mgmt, now.Admin, now.Shards = old.Faces, old.PIT, old.Network, old.Mgmt, old.Admin, old.Shards
+	now.CS.MaxPackets, now.CS.Unsolicited = old.CS.MaxPackets, old.CS.Unsolicited
+	d.cfg = &now
+	return restart
+}
+
+// needRestart lists the changed keys that are read at the start only.
+func needRestart(old, c *config.Config) (keys []string) {
+	check := func(key string, a, b any) {
+		if !reflect.DeepEqual(a, b) {
+			keys = append(keys, key)
+		}
+	}
+	check("log.format", old.Log.Format, c.Log.Format)
+	check("faces.max", old.Faces.Max, c.Faces.Max)
+	check("faces.udp", old.Faces.UDP, c.Faces.UDP)
+	check("faces.tcp", old.Faces.TCP, c.Faces.TCP)
+	check("faces.unix", old.Faces.Unix, c.Faces.Unix)
+	check("cs.max_packets", old.CS.MaxPackets, c.CS.MaxPackets)
+	check("cs.unsolicited", old.CS.Unsolicited, c.CS.Unsolicited)
+	check("pit", old.PIT, c.PIT)
+	check("network", old.Network, c.Network)
+	check("mgmt", old.Mgmt, c.Mgmt)
+	check("admin", old.Admin, c.Admin)
+	check("shards", old.Shards, c.Shards)
+	return keys
+}
+
+func (d *Daemon) reconcileStrategies(c *config.Config) {
+	keep := map[string]bool{}
+	for _, s := range c.Strategy {
+		keep[s.Prefix] = true
+	}
+	for _, s := range d.cfg.Strategy {
+		if keep[s.Prefix] {
+			continue
+		}
+		if p, err := ndn.ParseName(s.Prefix); err == nil {
+			if err := d.fwd.UnsetStrategy(p); err != nil {
+				d.log.Warn().Str("prefix", s.Prefix).Err(err).Msg("strategy not unset")
+			}
+		}
+	}
+	old := map[string]config.Strategy{}
+	for _, s := range d.cfg.Strategy {
+		old[s.Prefix] = s
+	}
+	for _, s := range c.Strategy {
+		// Choosing the same one again would forget what it has measured.
+		if o, ok := old[s.Prefix]; ok && reflect.DeepEqual(o, s) {
+			continue
+		}
+		if err := d.setStrategy(&s); err != nil {
+			d.log.Error().Err(err).Msg("strategy not set")
+		}
+	}
+}
+
+func (d *Daemon) reconcileCS(c *config.Config) {
+	if c.CS == d.cfg.CS {
+		return
+	}
+	capacity := uint64(c.CS.Capacity)
+	err := d.fwd.ConfigureCS(run.CSConfig{
+		CapacityBytes: &capacity, Admit: &c.CS.Admit, Serve: &c.CS.Serve, Policy: &c.CS.Policy,
+	})
+	if err != nil {
+		d.log.Error().Err(err).Msg("content store not changed")
+	}
+}
+
+// removeRoutes removes the routes of old that c does not have.
+func (d *Daemon) removeRoutes(old, c *config.Config) {
+	type id struct{ prefix, uri string }
+	key := func(c *config.Config, r *config.Route) id { return id{r.Prefix, faceURI(c, r.Face)} }
+	keep := map[id]bool{}
+	for i := range c.Route {
+		keep[key(c, &c.Route[i])] = true
+	}
+	for i := range old.Route {
+		r := &old.Route[i]
+		if k := key(old, r); !keep[k] {
+			prefix, err := ndn.ParseName(r.Prefix)
+			if f, ok := d.fwd.FaceByURI(k.uri); ok && err == nil {
+				d.fwd.RemoveRoute(prefix, f.ID, run.OriginStatic)
+			}
+		}
+	}
+}
+
+// faceURI is the URI of the face that a route calls by name or URI.
+func faceURI(c *config.Config, ref string) string {
+	for i := range c.Face {
+		if c.Face[i].Name == ref {
+			return c.Face[i].URI
+		}
+	}
+	return ref
+}
+
+// removeFaces destroys the faces of old that c does not have.
+func (d *Daemon) removeFaces(old, c *config.Config) {
+	keep := map[string]bool{}
+	for i := range c.Face {
+		keep[c.Face[i].URI] = true
+	}
+	for i := range old.Face {
+		if uri := old.Face[i].URI; !keep[uri] {
+			if f, ok := d.fwd.FaceByURI(uri); ok {
+				if err := d.fwd.DestroyFace(f.ID); err != nil {
+					d.log.Warn().Str("remote", uri).Err(err).Msg("face not destroyed")
+				}
+			}
+		}
+	}
+}
+
+var persistencies = map[string]face.Persistency{
+	"permanent": face.PersistencyPermanent, "persistent": face.PersistencyPersistent,
+}
+
+// reconcile makes the faces and routes of c that do not exist, and changes
+// those that differ. What cannot be had now is logged and does not stop the
+// rest.
+func (d *Daemon) reconcile(c *config.Config) {
+	for i := range c.Face {
+		f := &c.Face[i]
+		info, err := d.fwd.CreateFace(run.FaceSpec{
+			URI: f.URI, Name: f.Name, MTU: f.MTU, Persistency: persistencies[f.Persistency], Reliable: f.Reliability,
+			Background: true,
+		})
+		if errors.Is(err, run.ErrFaceExists) {
+			mtu := f.MTU
+			if mtu == 0 && strings.HasPrefix(f.URI, "udp") {
+				mtu = d.cfg.Faces.UDP.MTU
+			}
+			p := persistencies[f.Persistency]
+			_, err = d.fwd.UpdateFace(info.ID, run.FaceUpdate{Name: &f.Name, MTU: &mtu, Persistency: &p, Reliable: &f.Reliability})
+		}
+		if err != nil {
+			d.log.Error().Str("remote", f.URI).Str("name", f.Name).Err(err).Msg("no face")
+		}
+	}
+	for i := range c.Route {
+		r := &c.Route[i]
+		prefix, err := ndn.ParseName(r.Prefix)
+		if err == nil {
+			err = run.ErrNoFace
+			if f, ok := d.fwd.FaceByURI(faceURI(c, r.Face)); ok {
+				err = d.fwd.AddRoute(run.Route{
+					Prefix: prefix, Face: f.ID, Origin: run.OriginStatic, Cost: uint64(r.Cost),
+					ChildInherit: r.ChildInherit, Capture: r.Capture,
+				})
+			}
+		}
+		if err != nil {
+			d.log.Error().Str("prefix", r.Prefix).Str("via", r.Face).Err(err).Msg("no route")
+		}
+	}
+}
