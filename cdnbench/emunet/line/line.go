@@ -66,6 +66,7 @@ type Line struct {
 	flight  ring[transit]
 	last    ndn.Time // latest arrival so far
 	held    int64    // bytes under way
+	most    int64    // that may be under way
 	scratch []byte
 	lent    *Packet // whose buffer the last Deliver returned
 
@@ -93,7 +94,7 @@ func New(p Params, pool *Pool, seed, stream uint64) (*Line, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Line{params: p, pool: pool, scratch: make([]byte, 0, MaxPacket)}
+	l := &Line{params: p, pool: pool, most: maxHeld, scratch: make([]byte, 0, MaxPacket)}
 	l.Reset(seed, stream)
 	return l, nil
 }
@@ -187,7 +188,7 @@ func (l *Line) Push(now ndn.Time, p *Packet) {
 			l.c.CutDrops++
 		case lost:
 			l.c.LossDrops++
-		case l.held+wire > maxHeld:
+		case l.held+wire > l.most:
 			l.c.OverloadDrops++
 		case l.params.Rate > 0 && l.waitingBits > 0 && l.waitingBits-progress+size > limit:
 			l.c.QueueDrops++

@@ -129,7 +129,7 @@ func TestQueueIsDropTailInBytes(t *testing.T) {
 }
 
 func TestLossIsASeededFunctionOfTheIndex(t *testing.T) {
-	const n = 200_000
+	const n = 60_000
 	lost := func(seed uint64, p Params, space ndn.Time) (ids map[int]bool, drops int64) {
 		pool := new(Pool)
 		l, err := New(p, pool, seed, 3)
@@ -198,13 +198,14 @@ func TestStates(t *testing.T) {
 
 func TestOverloadIsBounded(t *testing.T) {
 	l, pool := newLine(t, Params{Delay: time.Second})
-	for i := 0; l.Counters().OverloadDrops == 0; i++ {
-		if i > 2*maxHeld/9000 {
+	l.most = 1 << 20
+	for i := int64(0); l.Counters().OverloadDrops == 0; i++ {
+		if i > 2*l.most/9000 {
 			t.Fatal("nothing refused")
 		}
-		l.Push(ms, numbered(pool, i, 9000))
+		l.Push(ms, numbered(pool, int(i), 9000))
 	}
-	if l.held > maxHeld {
+	if l.held > l.most {
 		t.Errorf("%d bytes held", l.held)
 	}
 	l.Reset(1, 1)
