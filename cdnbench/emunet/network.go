@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ndnpop/ndn"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -196,6 +198,9 @@ func (n *Network) Reset(seed uint64) error {
 // and 1 ms. The user discards such a run.
 func (n *Network) Verify() error {
 	var errs []error
+	if n.driver != nil {
+		n.driver.do(func(ndn.Time) { errs = append(errs, n.driver.err) })
+	}
 	for _, l := range n.Links() {
 		for _, d := range []Direction{AB, BA} {
 			c, err := l.Counters(d)
