@@ -186,8 +186,12 @@ func (a *App) connect(s face.Server) *connection {
 	return c
 }
 
-// end closes the connection and waits until it has ended.
+// end closes the connection and waits until it has ended. What the core has
+// sent leaves first.
 func (c *connection) end() {
+	c.app.mu.Lock()
+	c.app.flush()
+	c.app.mu.Unlock()
 	_ = c.server.Close()
 	<-c.ended
 	c.app.mu.Lock()

@@ -34,7 +34,7 @@ const maxOpen = 128
 
 // NewDir returns the store of the directory at path.
 func NewDir(path string, opts Options) (*Dir, error) {
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)

@@ -28,7 +28,8 @@ type Options struct {
 // ErrSegmentSize says that segments of the chosen size cannot be made.
 var ErrSegmentSize = errors.New("bad segment size")
 
-func (o *Options) check() error {
+// Check reports whether segments can be made so.
+func (o *Options) Check() error {
 	switch {
 	case o.SegmentSize < 1:
 		return fmt.Errorf("%w: %d bytes; the smallest is 1", ErrSegmentSize, o.SegmentSize)

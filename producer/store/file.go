@@ -17,7 +17,7 @@ type File struct {
 // NewFile returns the store of the regular file at path, which must exist. It
 // is opened when it is first asked for.
 func NewFile(path string, opts Options) (*File, error) {
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
 	fi, err := os.Stat(path)
@@ -33,7 +33,7 @@ func NewFile(path string, opts Options) (*File, error) {
 // NewOpenFile returns the store of a regular file that is open already, such
 // as redirected standard input. The store closes it.
 func NewOpenFile(f *os.File, opts Options) (*File, error) {
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
 	return newFile(fileSource{f}, opts), nil

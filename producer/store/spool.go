@@ -32,7 +32,7 @@ type Spool struct {
 // becomes its version unless the options name one. The temporary file lies in
 // dir; empty stands for the system's place.
 func NewSpool(dir string, began time.Time, opts Options) (*Spool, error) {
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(dir, "ndnpop-put-")

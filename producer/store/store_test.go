@@ -200,7 +200,7 @@ func TestSegmentSize(t *testing.T) {
 		{Options{SegmentSize: 8401, Room: 8400}, "the largest is 8400"},
 		{Options{SegmentSize: 1, Room: -3}, "no room"},
 	} {
-		if err := c.o.check(); !errors.Is(err, ErrSegmentSize) || !strings.Contains(err.Error(), c.want) {
+		if err := c.o.Check(); !errors.Is(err, ErrSegmentSize) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
 	}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ndnpop/face"
+	"ndnpop/face/dial"
+	"ndnpop/mgmt"
+	"ndnpop/producer/serve"
+)
+
+// What commands share that talk to the local forwarder through serve.App.
+
+// addTransport adds --transport.
+func addTransport(c *cobra.Command, v *string) {
+	c.Flags().StringVar(v, "transport", "", "the local forwarder's `URI`, e.g. unix:///run/nfd/nfd.sock")
+}
+
+// dialer returns the function that connects to the local forwarder.
+func dialer(transport string) (uri string, open func() (face.Server, error), err error) {
+	uri, err = dial.Local(transport)
+	if err != nil {
+		return "", nil, err
+	}
+	if !strings.Contains(uri, "://") {
+		return "", nil, withCode(exitUsage, fmt.Errorf("%q is no forwarder's URI: it should look like unix:///run/nfd/nfd.sock or tcp4://127.0.0.1:6363", uri))
+	}
+	return uri, func() (face.Server, error) { return dial.Open(uri) }, nil
+}
+
+// appError gives an error of serve.App.Run its exit code, and says what to do.
+func appError(uri string, err error) error {
+	var status *mgmt.StatusError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &status) && status.Code == mgmt.StatusForbidden:
+		return fmt.Errorf("%w: its policy does not let this application register the prefix; see [mgmt] of its configuration (NFD: authorizations of nfd.conf, privilege rib)", err)
+	case errors.Is(err, serve.ErrNoAnswer), errors.Is(err, serve.ErrNoManagement):
+		return withCode(exitGaveUp, fmt.Errorf("%w; is the forwarder at %s overloaded, or something else?", err, uri))
+	case errors.Is(err, os.ErrPermission):
+		return withCode(exitGaveUp, fmt.Errorf("%w; this user may not use the forwarder's socket", err))
+	case errors.Is(err, serve.ErrUnreachable):
+		return withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, cause(err)))
+	}
+	return err
+}
+
+// cause is what serve.ErrUnreachable wraps.
+func cause(err error) error {
+	if m, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range m.Unwrap() {
+			if !errors.Is(e, serve.ErrUnreachable) {
+				return e
+			}
+		}
+	}
+	return err
+}
+
+// stopped is how a command that runs until it is stopped ends: an interrupt
+// from the keyboard is told to the shell, a termination is what was asked for.
+func stopped(ctx context.Context) error {
+	// signal.NotifyContext puts the signal's name into the cause.
+	if c := context.Cause(ctx); c != nil && strings.HasPrefix(c.Error(), syscall.SIGINT.String()+" ") {
+		return withCode(exitInterrupted, errors.New("interrupted"))
+	}
+	return nil
+}
+
+// reporter tells on standard error what happens to an App. Errors of content
+// come at most once a second.
+type reporter struct {
+	e     *env
+	uri   string
+	quiet bool
+	ready func() // called once, when the App is first ready
+
+	served bool
+	lost   bool
+	last   time.Time
+	missed int
+}
+
+func (r *reporter) report(ev serve.Event) {
+	switch ev.Kind {
+	case serve.Ready:
+		if !r.served {
+			r.served = true
+			r.ready()
+		} else if !r.quiet {
+			fmt.Fprintf(r.e.stderr, "connected to the forwarder again\n")
+		}
+		r.lost = false
+	case serve.Lost, serve.Failed:
+		// One line for an outage, however often the attempts fail.
+		if !r.lost && !r.quiet {
+			fmt.Fprintf(r.e.stderr, "the connection to the forwarder at %s ended (%v); trying to come back\n", r.uri, ev.Err)
+		}
+		r.lost = true
+	case serve.Unanswered:
+		if time.Since(r.last) < time.Second {
+			r.missed++
+			return
+		}
+		r.last = time.Now()
+		more := ""
+		if r.missed > 0 {
+			more = fmt.Sprintf(" (and %d more like it)", r.missed)
+		}
+		r.missed = 0
+		fmt.Fprintf(r.e.stderr, "ndnpop: an Interest went unanswered: %v%s\n", ev.Err, more)
+	}
+}
