@@ -13,6 +13,7 @@ const localScope = face.ScopeLocal
 type command struct {
 	module, verb string
 	needs        []need
+	masked       bool // Flags mean nothing without Mask
 	localhop     bool // also at /localhop/nfd
 	slow         bool // may wait for a peer
 	announce     bool // its argument is a Data in the application parameters
@@ -43,7 +44,7 @@ func (c *command) missing(p *proto.ControlParameters) string {
 			m = append(m, "Strategy")
 		}
 	}
-	if p.Flags.IsSet() != p.Mask.IsSet() && c.module != "rib" {
+	if c.masked && p.Flags.IsSet() != p.Mask.IsSet() {
 		m = append(m, "Flags and Mask together")
 	}
 	return strings.Join(m, ", ")
@@ -51,15 +52,15 @@ func (c *command) missing(p *proto.ControlParameters) string {
 
 // commands of all modules (NFD wiki, "Management").
 var commands = []command{
-	{module: "faces", verb: "create", needs: []need{needURI}, slow: true, run: (*Server).createFace},
-	{module: "faces", verb: "update", run: (*Server).updateFace},
+	{module: "faces", verb: "create", needs: []need{needURI}, masked: true, slow: true, run: (*Server).createFace},
+	{module: "faces", verb: "update", masked: true, run: (*Server).updateFace},
 	{module: "faces", verb: "destroy", needs: []need{needFaceID}, run: (*Server).destroyFace},
 	{module: "fib", verb: "add-nexthop", needs: []need{needName}, run: (*Server).addNextHop},
 	{module: "fib", verb: "remove-nexthop", needs: []need{needName}, run: (*Server).removeNextHop},
 	{module: "rib", verb: "register", needs: []need{needName}, localhop: true, run: (*Server).register},
 	{module: "rib", verb: "unregister", needs: []need{needName}, localhop: true, run: (*Server).unregister},
 	{module: "rib", verb: "announce", announce: true, localhop: true, run: (*Server).announce},
-	{module: "cs", verb: "config", run: (*Server).configureCS},
+	{module: "cs", verb: "config", masked: true, run: (*Server).configureCS},
 	{module: "cs", verb: "erase", needs: []need{needName}, run: (*Server).eraseCS},
 	{module: "strategy-choice", verb: "set", needs: []need{needName, needStrategy}, run: (*Server).setStrategy},
 	{module: "strategy-choice", verb: "unset", needs: []need{needName}, run: (*Server).unsetStrategy},

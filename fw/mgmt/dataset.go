@@ -5,8 +5,8 @@ import (
 
 	"github.com/named-data/ndnd/std/types/optional"
 
-	"ndnpop/ndn"
 	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
 )
 
 // dataset is one verb that reads a table.

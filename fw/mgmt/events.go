@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"ndnpop/fw/run"
-	"ndnpop/ndn"
 	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
 )
 
 // eventQueue carries the forwarder's events to Run. Whoever causes an event
@@ -14,6 +14,7 @@ import (
 type eventQueue struct {
 	mu     sync.Mutex
 	events []run.Event
+	lost   uint64
 	wake   chan struct{} // one token: there is something to do
 }
 
@@ -26,9 +27,16 @@ func (q *eventQueue) wakeUp() {
 	}
 }
 
+// maxQueued bounds the events that wait for Run.
+const maxQueued = 1 << 16
+
 func (q *eventQueue) put(e run.Event) {
 	q.mu.Lock()
-	q.events = append(q.events, e)
+	if len(q.events) < maxQueued {
+		q.events = append(q.events, e)
+	} else {
+		q.lost++
+	}
 	q.mu.Unlock()
 	q.wakeUp()
 }
@@ -61,8 +69,8 @@ func (s *Server) Observe(e run.Event) {
 
 // Bounds of the face event stream.
 const (
-	keepEvents  = 1024
-	maxWaiting  = 256 // Interests that wait for an event
+	keepEvents  = 1024 // at least; at most twice as many
+	maxWaiting  = 256  // Interests that wait for an event
 	eventsFresh = time.Second
 )
 
@@ -143,18 +151,25 @@ func (e *eventStream) publish(now ndn.Time, n *proto.FaceEvent) {
 	if err != nil || len(wire) > maxReply {
 		return // a URI that fills a packet
 	}
-	if len(e.kept) >= keepEvents {
-		e.kept = append(e.kept[:0], e.kept[len(e.kept)-keepEvents+1:]...)
+	if len(e.kept) >= 2*keepEvents {
+		n := copy(e.kept, e.kept[len(e.kept)-keepEvents+1:])
+		clear(e.kept[n:])
+		e.kept = e.kept[:n]
 	}
 	e.kept = append(e.kept, event{e.next, now, wire})
 	e.next++
 	e.published++
 	rest := e.waiting[:0]
+	sent := false
 	for _, w := range e.waiting {
 		switch {
 		case w.until <= now:
 		case name.Equal(w.name) || (w.any && name.HasPrefix(w.name)):
-			w.reply(wire)
+			// One Data satisfies all the forwarder's pending Interests.
+			if !sent {
+				w.reply(wire)
+				sent = true
+			}
 		default:
 			rest = append(rest, w)
 		}

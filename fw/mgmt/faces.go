@@ -10,8 +10,8 @@ import (
 
 	"ndnpop/face"
 	"ndnpop/fw/run"
-	"ndnpop/ndn"
 	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
 )
 
 // schemes that faces/create accepts. Those without a family and with a host
@@ -45,20 +45,15 @@ func (s *Server) createFace(r *request) proto.ControlResponse {
 	if m, ok := p.MTU.Get(); ok {
 		spec.MTU = int(min(m, ndn.MaxPacketSize))
 	}
-	flags := p.Flags.GetOr(0) & p.Mask.GetOr(0)
-	if flags&proto.FaceReliability != 0 {
-		return failure(r, proto.StatusNotAcceptable, "link reliability cannot be enabled")
-	}
-	if spec.LocalFields = flags&proto.FaceLocalFields != 0; spec.LocalFields && scheme != "unix" {
-		return failure(r, proto.StatusNotAcceptable, "local fields need a face of local scope")
-	}
-	update, reason := markingUpdate(p)
+	update, reason := linkUpdate(p)
 	if reason != "" {
 		return failure(r, proto.StatusBadRequest, reason)
 	}
 
 	info, err := s.fwd.Faces.CreateFace(spec)
 	switch {
+	case errors.Is(err, run.ErrFaceExists) && info.ID == 0:
+		return failure(r, proto.StatusUnavailable, err.Error())
 	case errors.Is(err, run.ErrFaceExists):
 		body := faceBody(&info)
 		return proto.ControlResponse{Code: proto.StatusConflict, Text: "a face to this remote exists already", Body: &body}
@@ -66,7 +61,11 @@ func (s *Server) createFace(r *request) proto.ControlResponse {
 		return failure(r, faceCode(err), err.Error())
 	}
 	if update != (run.FaceUpdate{}) {
-		if info, err = s.fwd.Faces.UpdateFace(info.ID, update); err != nil {
+		id := info.ID
+		if info, err = s.fwd.Faces.UpdateFace(id, update); err != nil {
+			// What was asked for cannot be had: nor is anything else left. An
+			// error means that the face is gone already.
+			_ = s.fwd.Faces.DestroyFace(id)
 			return failure(r, faceCode(err), err.Error())
 		}
 	}
@@ -77,9 +76,12 @@ func (s *Server) createFace(r *request) proto.ControlResponse {
 // the known errors are told apart is the network's.
 func faceCode(err error) uint64 {
 	switch {
+	case errors.Is(err, run.ErrURI):
+		return proto.StatusBadRequest
 	case errors.Is(err, run.ErrNoFace):
 		return proto.StatusNotFound
-	case errors.Is(err, run.ErrPersistency), errors.Is(err, run.ErrMTU), errors.Is(err, run.ErrReservedFace):
+	case errors.Is(err, run.ErrPersistency), errors.Is(err, run.ErrMTU),
+		errors.Is(err, run.ErrReservedFace), errors.Is(err, run.ErrNotLocal):
 		return proto.StatusNotAcceptable
 	case errors.Is(err, run.ErrTooManyFaces), errors.Is(err, run.ErrClosed):
 		return proto.StatusUnavailable
@@ -87,12 +89,18 @@ func faceCode(err error) uint64 {
 	return proto.StatusTimeout
 }
 
-// markingUpdate takes the congestion marking of a command.
-func markingUpdate(p *proto.ControlParameters) (u run.FaceUpdate, reason string) {
-	if p.Mask.GetOr(0)&proto.FaceMarking != 0 {
-		on := p.Flags.GetOr(0)&proto.FaceMarking != 0
-		u.CongestionMarking = &on
+// linkUpdate takes what a command says about the link service.
+func linkUpdate(p *proto.ControlParameters) (u run.FaceUpdate, reason string) {
+	flag := func(bit uint64) *bool {
+		if p.Mask.GetOr(0)&bit == 0 {
+			return nil
+		}
+		on := p.Flags.GetOr(0)&bit != 0
+		return &on
 	}
+	u.LocalFields = flag(proto.FaceLocalFields)
+	u.Reliable = flag(proto.FaceReliability)
+	u.CongestionMarking = flag(proto.FaceMarking)
 	if v, ok := p.MarkThreshold.Get(); ok {
 		if v > 1<<40 {
 			return u, "the congestion threshold is out of bounds"
@@ -118,7 +126,7 @@ func (s *Server) updateFace(r *request) proto.ControlResponse {
 		return proto.ControlResponse{Code: proto.StatusNotFound, Text: fmt.Sprintf("face %d does not exist", id),
 			Body: &proto.ControlParameters{FaceID: optional.Some(uint64(id))}}
 	}
-	u, reason := markingUpdate(p)
+	u, reason := linkUpdate(p)
 	if reason != "" {
 		return failure(r, proto.StatusBadRequest, reason)
 	}
@@ -137,15 +145,7 @@ func (s *Server) updateFace(r *request) proto.ControlResponse {
 		n := int(min(v, ndn.MaxPacketSize))
 		u.MTU = &n
 	}
-	flags, mask := p.Flags.GetOr(0), p.Mask.GetOr(0)
-	if mask&proto.FaceLocalFields != 0 {
-		on := flags&proto.FaceLocalFields != 0
-		if on && info.Scope != face.ScopeLocal {
-			wrong.Flags, wrong.Mask = p.Flags, p.Mask
-		}
-		u.LocalFields = &on
-	}
-	if flags&mask&proto.FaceReliability != 0 {
+	if u.LocalFields != nil && *u.LocalFields && info.Scope != face.ScopeLocal {
 		wrong.Flags, wrong.Mask = p.Flags, p.Mask
 	}
 	if wrong.Persistency.IsSet() || wrong.Flags.IsSet() {
@@ -184,6 +184,9 @@ func faceFlags(f *run.FaceInfo) uint64 {
 	var flags uint64
 	if f.LocalFields {
 		flags |= proto.FaceLocalFields
+	}
+	if f.Reliable {
+		flags |= proto.FaceReliability
 	}
 	if f.CongestionMarking {
 		flags |= proto.FaceMarking

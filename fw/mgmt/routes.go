@@ -8,8 +8,8 @@ import (
 	"github.com/named-data/ndnd/std/types/optional"
 
 	"ndnpop/fw/run"
-	"ndnpop/ndn"
 	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
 )
 
 // routeCode chooses the code of an error of the RIB or FIB.
@@ -52,6 +52,9 @@ func routeFailure(r *request, id ndn.FaceID, err error) proto.ControlResponse {
 func (s *Server) removeNextHop(r *request) proto.ControlResponse {
 	p := &r.params
 	id := r.faceID()
+	if id == run.InternalFace {
+		return failure(r, proto.StatusNotAcceptable, "this would cut off management itself")
+	}
 	if err := s.fwd.FIB.RemoveNextHop(p.Name.GetOr(nil), id); err != nil && !errors.Is(err, run.ErrNoFace) {
 		return routeFailure(r, id, err)
 	}
@@ -64,9 +67,6 @@ func (s *Server) register(r *request) proto.ControlResponse {
 	id := r.faceID()
 	if r.localhop && id != r.in {
 		return failure(r, proto.StatusForbidden, "a remote host may register its own face only")
-	}
-	if id < run.FirstFaceID && id != run.InternalFace {
-		return noFace(r, id)
 	}
 	flags := p.Flags.GetOr(proto.RouteChildInherit)
 	route := run.Route{

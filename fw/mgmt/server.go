@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"ndnpop/fw/run"
-	"ndnpop/ndn"
 	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
 )
 
 // Options are what a server needs beside the forwarder. The zero value is
@@ -84,9 +84,10 @@ const maxCreating = 32
 // ErrIncomplete is returned for a Forwarder with a nil field.
 var ErrIncomplete = errors.New("management: the forwarder is incomplete")
 
-// New returns a server for fwd. Its user routes the prefixes that Prefixes
-// lists to the internal face, passes what arrives there to Handle, the
-// forwarder's events to Observe, and runs Run.
+// New returns a server for fwd. Its user passes the forwarder's events to
+// Observe, what arrives at the internal face to Handle, then runs Run, and
+// routes the prefixes that Prefixes lists to the internal face. Attach does all
+// of this.
 func New(fwd Forwarder, o Options) (*Server, error) {
 	if fwd.Faces == nil || fwd.RIB == nil || fwd.FIB == nil || fwd.Strategies == nil ||
 		fwd.ContentStore == nil || fwd.Internal == nil || fwd.Status == nil {
@@ -114,9 +115,6 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 	s.events.prefix = proto.Localhost().AppendGeneric("faces").AppendGeneric("events")
 	s.events.next = uint64(max(s.started.UnixMilli(), 0))
 	s.adverts = newReadvertiser(s.wall, s.random)
-	for _, r := range fwd.RIB.Routes() {
-		s.adverts.route(fwd.Internal.Now(), &r, true)
-	}
 	return s, nil
 }
 

@@ -5,9 +5,11 @@ import (
 
 	"github.com/named-data/ndnd/std/types/optional"
 
+	"ndnpop/fw"
 	"ndnpop/fw/run"
-	"ndnpop/ndn"
 	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
+	"ndnpop/strategy"
 )
 
 // The protocol measures the content store in packets, this forwarder in
@@ -83,24 +85,32 @@ func (s *Server) setStrategy(r *request) proto.ControlResponse {
 	p := &r.params
 	full, err := s.fwd.Strategies.SetStrategy(p.Name.GetOr(nil), p.Strategy)
 	if err != nil {
-		code := proto.StatusNotFound
-		if errors.Is(err, run.ErrClosed) {
-			code = proto.StatusUnavailable
-		} else if errors.Is(err, run.ErrNameTooLong) {
-			code = proto.StatusNameTooLong
-		}
-		return failure(r, code, err.Error())
+		return failure(r, strategyCode(err), err.Error())
 	}
 	return success(proto.ControlParameters{Name: p.Name, Strategy: full})
 }
 
+func strategyCode(err error) uint64 {
+	switch {
+	case errors.Is(err, strategy.ErrUnknown), errors.Is(err, strategy.ErrVersion):
+		return proto.StatusNotFound
+	case errors.Is(err, run.ErrNameTooLong):
+		return proto.StatusNameTooLong
+	case errors.Is(err, strategy.ErrParam):
+		return proto.StatusConflict // NFD
+	}
+	return proto.StatusUnavailable
+}
+
+// unsetStrategy answers 200 also if the prefix has no strategy of its own, as
+// NFD does.
 func (s *Server) unsetStrategy(r *request) proto.ControlResponse {
 	p := &r.params
 	if len(p.Name.GetOr(nil)) == 0 {
 		return failure(r, proto.StatusBadRequest, "the strategy of / can be set but not unset")
 	}
-	if err := s.fwd.Strategies.UnsetStrategy(p.Name.GetOr(nil)); err != nil {
-		return failure(r, proto.StatusBadRequest, err.Error())
+	if err := s.fwd.Strategies.UnsetStrategy(p.Name.GetOr(nil)); err != nil && !errors.Is(err, fw.ErrNoChoice) {
+		return failure(r, proto.StatusUnavailable, err.Error())
 	}
 	return success(proto.ControlParameters{Name: p.Name})
 }

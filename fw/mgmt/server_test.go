@@ -1,0 +1,379 @@
+package mgmt
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	enc "github.com/named-data/ndnd/std/encoding"
+	"github.com/named-data/ndnd/std/ndn/mgmt_2022"
+	"github.com/named-data/ndnd/std/types/optional"
+
+	"ndnpop/face"
+	"ndnpop/fw/run"
+	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
+)
+
+func nat(v uint64) optional.Optional[uint64]    { return optional.Some(v) }
+func name(s string) optional.Optional[ndn.Name] { return optional.Some(ndn.MustName(s)) }
+
+func TestCommandAnswers(t *testing.T) {
+	type params = proto.ControlParameters
+	long := ndn.Name{}
+	for range 33 {
+		long = long.AppendGeneric("x")
+	}
+	for _, tc := range []struct {
+		name         string
+		module, verb string
+		p            params
+		code         uint64
+		text         string
+		check        func(t *testing.T, b *bench, body *params)
+	}{
+		{"create", "faces", "create", params{URI: "udp4://192.0.2.7:6363"}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.FaceID.GetOr(0) != 261 || body.URI != "udp4://192.0.2.7:6363" || body.LocalURI == "" ||
+				body.Flags.GetOr(99) != 4 || body.Persistency.GetOr(99) != 0 {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"create what exists", "faces", "create", params{URI: "udp4://192.0.2.9:6363"}, 409, "exists", func(t *testing.T, b *bench, body *params) {
+			if body.FaceID.GetOr(0) != uint64(remoteFace) || body.Persistency.GetOr(0) != 1 || body.LocalURI == "" {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"create without URI", "faces", "create", params{}, 400, "needs Uri", nil},
+		{"create nonsense", "faces", "create", params{URI: "192.0.2.7"}, 400, "not a face URI", nil},
+		{"create malformed", "faces", "create", params{URI: "udp4://nonsense"}, 400, "", nil},
+		{"create ether", "faces", "create", params{URI: "ether://[00:00:5e:00:53:01]"}, 406, "there are udp4", nil},
+		{"create on-demand", "faces", "create", params{URI: "udp4://192.0.2.7:6363", Persistency: nat(1)}, 406, "persistent or permanent", nil},
+		{"create refused", "faces", "create", params{URI: "tcp4://192.0.2.66:6363"}, 504, "refused", nil},
+		{"create with flags alone", "faces", "create", params{URI: "udp4://192.0.2.7:6363", Flags: nat(1)}, 400, "Mask", nil},
+		{"create with local fields", "faces", "create", params{URI: "udp4://192.0.2.7:6363", Flags: nat(1), Mask: nat(1)}, 406, "local", func(t *testing.T, b *bench, _ *params) {
+			if _, ok := b.f.faces[261]; ok {
+				t.Error("the face was left behind")
+			}
+		}},
+		{"update own", "faces", "update", params{Flags: nat(1), Mask: nat(1)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.FaceID.GetOr(0) != uint64(localFace) || body.Flags.GetOr(0) != 5 || !b.f.faces[localFace].LocalFields || !body.Persistency.IsSet() {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"update marking", "faces", "update", params{FaceID: nat(uint64(remoteFace)), Flags: nat(0), Mask: nat(4), MTU: nat(1400)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.Flags.GetOr(9) != 0 || body.MTU.GetOr(0) != 1400 {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"update none", "faces", "update", params{FaceID: nat(99), Flags: nat(1), Mask: nat(1)}, 404, "face 99 does not exist", nil},
+		{"update remote local fields", "faces", "update", params{FaceID: nat(uint64(remoteFace)), Flags: nat(1), Mask: nat(1)}, 409, "", func(t *testing.T, b *bench, body *params) {
+			if body.Flags.GetOr(0) != 1 || body.Mask.GetOr(0) != 1 || body.FaceID.IsSet() {
+				t.Errorf("the body names %+v, not what is wrong", body)
+			}
+		}},
+		{"destroy", "faces", "destroy", params{FaceID: nat(uint64(remoteFace))}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.FaceID.GetOr(0) != uint64(remoteFace) || b.f.faces[remoteFace] != nil {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"destroy none", "faces", "destroy", params{FaceID: nat(99)}, 200, "", nil},
+
+		{"add next hop", "fib", "add-nexthop", params{Name: name("/a"), Cost: nat(7)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.FaceID.GetOr(0) != uint64(localFace) || body.Cost.GetOr(0) != 7 || !body.Name.IsSet() {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"add next hop to no face", "fib", "add-nexthop", params{Name: name("/a"), FaceID: nat(99)}, 410, "face 99", nil},
+		{"next hop of a long name", "fib", "add-nexthop", params{Name: optional.Some(long)}, 414, "32", nil},
+		{"remove next hop", "fib", "remove-nexthop", params{Name: name("/none")}, 200, "", nil},
+		{"cut off management", "fib", "remove-nexthop", params{Name: name("/localhost/nfd"), FaceID: nat(1)}, 406, "cut off", nil},
+
+		{"register", "rib", "register", params{Name: name("/a"), Expiration: nat(5000)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.FaceID.GetOr(0) != uint64(localFace) || body.Origin.GetOr(9) != 0 || body.Cost.GetOr(9) != 0 ||
+				body.Flags.GetOr(9) != 1 || body.Expiration.GetOr(0) != 5000 {
+				t.Errorf("%+v", body)
+			}
+			r := b.f.routes[0]
+			if r.Expires != b.f.now.Add(5*time.Second) || !r.ChildInherit || r.Capture {
+				t.Errorf("%+v", r)
+			}
+		}},
+		{"register root", "rib", "register", params{Name: optional.Some(ndn.Name{})}, 200, "", nil},
+		{"register without name", "rib", "register", params{FaceID: nat(256)}, 400, "needs Name", nil},
+		{"register with capture", "rib", "register", params{Name: name("/a"), FaceID: nat(uint64(remoteFace)), Origin: nat(128), Flags: nat(2)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if r := b.f.routes[0]; !r.Capture || r.ChildInherit || r.Face != remoteFace || r.Origin != 128 {
+				t.Errorf("%+v", r)
+			}
+		}},
+		{"register for ever", "rib", "register", params{Name: name("/a"), Expiration: nat(1<<64 - 1)}, 200, "", nil},
+		{"register at no face", "rib", "register", params{Name: name("/a"), FaceID: nat(99)}, 410, "face 99 does not exist", nil},
+		{"register a long name", "rib", "register", params{Name: optional.Some(long)}, 414, "", nil},
+		{"unregister none", "rib", "unregister", params{Name: name("/none")}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.FaceID.GetOr(0) != uint64(localFace) || body.Origin.GetOr(9) != 0 || !body.Name.IsSet() {
+				t.Errorf("%+v", body)
+			}
+		}},
+
+		{"cs capacity", "cs", "config", params{Capacity: nat(1000)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.Capacity.GetOr(0) != 1000 || body.Flags.GetOr(0) != 3 || b.f.cs.CapacityBytes != 1000*8800 {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"cs flags", "cs", "config", params{Flags: nat(2), Mask: nat(3)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.Flags.GetOr(0) != 2 || b.f.cs.Admit || !b.f.cs.Serve {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"cs out of bounds", "cs", "config", params{Capacity: nat(1 << 63)}, 400, "bounds", nil},
+		{"erase few", "cs", "erase", params{Name: name("/a"), Count: nat(3)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.Count.GetOr(0) != 3 || body.Capacity.IsSet() {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"erase all of many", "cs", "erase", params{Name: name("/a")}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.Count.GetOr(0) != 256 || body.Capacity.GetOr(0) != 256 {
+				t.Errorf("%+v", body)
+			}
+		}},
+
+		{"strategy", "strategy-choice", "set", params{Name: name("/a"), Strategy: ndn.MustName("/localhost/nfd/strategy/asf")}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if body.Strategy.String() != "/localhost/nfd/strategy/asf/v=5" {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"unknown strategy", "strategy-choice", "set", params{Name: name("/a"), Strategy: ndn.MustName("/localhost/nfd/strategy/x")}, 404, "there are asf, best-route", nil},
+		{"no strategy", "strategy-choice", "set", params{Name: name("/a")}, 400, "needs Strategy", nil},
+		{"unset root", "strategy-choice", "unset", params{Name: optional.Some(ndn.Name{})}, 400, "not unset", nil},
+
+		{"unknown verb", "rib", "frobnicate", params{Name: name("/a")}, 501, "unknown", nil},
+		{"unknown module", "frob", "set", params{Name: name("/a")}, 501, "unknown", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, Config{}, nil)
+			b.f.csStored = 1000
+			r := b.command(localFace, tc.module, tc.verb, tc.p)
+			if r.Code != tc.code || !strings.Contains(r.Text, tc.text) {
+				t.Fatalf("%d %q, want %d %q", r.Code, r.Text, tc.code, tc.text)
+			}
+			if tc.check != nil {
+				if r.Body == nil {
+					t.Fatal("no body")
+				}
+				tc.check(t, b, r.Body)
+			}
+		})
+	}
+}
+
+func TestMalformedCommands(t *testing.T) {
+	b := newBench(t, Config{}, nil)
+	for _, raw := range [][]byte{
+		{0x68, 4, 7, 200, 8, 1},                        // a name longer than its element
+		{0x68, 11, 7, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1}, // of 2^63 bytes
+		{0x68, 5, 0x69, 3, 1, 2, 3},
+		{},
+	} {
+		r := b.rawCommand(raw)
+		if r.Code != 400 {
+			t.Errorf("%x: %d %s", raw, r.Code, r.Text)
+		}
+	}
+	if len(b.f.routes) > 0 {
+		t.Errorf("routes %+v", b.f.routes)
+	}
+}
+
+// A queue that is full loses answers, and they are counted.
+func TestUnsent(t *testing.T) {
+	b := newBench(t, Config{}, nil)
+	b.f.full = true
+	b.deliver(localFace, b.signed(nil, proto.Localhost(), "rib", "register"))
+	if c := b.s.Counters(); c.Unsent != 1 || c.Commands != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestQueryAndReads(t *testing.T) {
+	b := newBench(t, Config{}, nil)
+	query := func(q proto.FaceQueryFilter) []uint64 {
+		t.Helper()
+		d := b.data(b.fetch(localFace, ndn.AppendTLV(dataset4("faces", "query"), ndn.TypeGeneric, q.AppendTo(nil)), true))
+		list, err := proto.ParseFaceStatuses(d.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []uint64
+		for _, f := range list {
+			ids = append(ids, f.FaceID)
+		}
+		b.advance(time.Second)
+		return ids
+	}
+	same := func(what string, got []uint64, want ...uint64) {
+		t.Helper()
+		if len(got) != len(want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+			return
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+		}
+	}
+	same("all", query(proto.FaceQueryFilter{}), 1, 256, 258)
+	same("id", query(proto.FaceQueryFilter{FaceID: nat(258)}), 258)
+	same("no id", query(proto.FaceQueryFilter{FaceID: nat(300)}))
+	same("uri", query(proto.FaceQueryFilter{URI: "udp4://192.0.2.9:6363"}), 258)
+	same("remote scheme", query(proto.FaceQueryFilter{URIScheme: "udp4"}), 258)
+	same("local scheme", query(proto.FaceQueryFilter{URIScheme: "unix"}), 256)
+	same("scope", query(proto.FaceQueryFilter{Scope: nat(uint64(face.ScopeLocal))}), 1, 256)
+	same("two", query(proto.FaceQueryFilter{Scope: nat(uint64(face.ScopeLocal)), Persistency: nat(1)}), 256)
+
+	// The list, as ndnd reads it.
+	d := b.data(b.fetch(localFace, dataset4("faces", "list"), true))
+	v, err := mgmt_2022.ParseFaceStatusMsg(enc.NewBufferView(d.Content), false)
+	if err != nil || len(v.Vals) != 3 {
+		t.Fatalf("ndnd reads %v, %v", v, err)
+	}
+	if f := v.Vals[2]; f.ExpirationPeriod.GetOr(0) != 90000 || f.Mtu.GetOr(0) != 8800 || f.Flags != 4 {
+		t.Errorf("%+v", f)
+	}
+	// A filter that is not understood selects nothing.
+	bad := b.data(b.fetch(localFace, ndn.AppendTLV(dataset4("faces", "query"), ndn.TypeGeneric, []byte{0x96, 3, 0x71, 1, 1}), true))
+	if bad.ContentType != ndn.ContentNack {
+		t.Errorf("content type %d", bad.ContentType)
+	}
+	if r, err := proto.ParseControlResponse(bad.Content); err != nil || r.Code != 400 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// What does not exist is answered, so that nobody waits.
+	nothing := b.data(b.fetch(localFace, dataset4("rib", "nothing"), false))
+	if nothing.ContentType != ndn.ContentNack {
+		t.Errorf("content type %d", nothing.ContentType)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	b := newBench(t, Config{}, nil)
+	events := dataset4("faces", "events")
+	ask := func(n ndn.Name, prefix, fresh bool) []sentPacket {
+		b.random++
+		return b.deliver(localFace, ndn.AppendInterest(nil, &ndn.InterestFields{
+			Name: n, CanBePrefix: prefix, MustBeFresh: fresh, Nonce: uint32(b.random), Lifetime: time.Minute,
+		}))
+	}
+	if sent := ask(events, true, true); len(sent) != 0 {
+		t.Fatal("answered before anything happened")
+	}
+	b.command(localFace, "faces", "create", proto.ControlParameters{URI: "udp4://192.0.2.7:6363"})
+	b.s.work(b.f.now)
+	d := b.data(b.f.take())
+	e, err := proto.ParseFaceEvent(d.Content)
+	if err != nil || e.Kind != proto.FaceEventCreated || e.FaceID != 261 || e.URI != "udp4://192.0.2.7:6363" {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	c, _ := d.Name.At(-1)
+	seq, ok := c.NumberAs(ndn.TypeSequenceNum)
+	if !ok || d.Freshness != time.Second || !d.Name.HasPrefix(events) {
+		t.Errorf("%s, freshness %v", d.Name, d.Freshness)
+	}
+	// The next one waits, the last one is there again.
+	next := events.Clone().AppendNumber(ndn.TypeSequenceNum, seq+1)
+	if sent := ask(next, false, false); len(sent) != 0 {
+		t.Error("the future was answered")
+	}
+	again := b.data(ask(events.Clone().AppendNumber(ndn.TypeSequenceNum, seq), false, false))
+	if !bytes.Equal(again.Wire, d.Wire) {
+		t.Error("the event changed")
+	}
+	b.advance(5 * time.Second)
+	if sent := ask(events, true, true); len(sent) != 0 {
+		t.Error("a stale event for MustBeFresh")
+	}
+	b.command(localFace, "faces", "destroy", proto.ControlParameters{FaceID: nat(261)})
+	b.f.take()
+	b.s.work(b.f.now)
+	// Two Interests wait for it; one Data satisfies both.
+	d = b.data(b.f.take())
+	if e, err := proto.ParseFaceEvent(d.Content); err != nil || e.Kind != proto.FaceEventDestroyed || !d.Name.Equal(next) {
+		t.Errorf("%s %+v, %v", d.Name, e, err)
+	}
+	// Nobody waits: nothing is sent, and what has happened is kept.
+	for range 3 * keepEvents {
+		b.s.Observe(run.Event{Kind: run.FaceUp, Face: *b.f.faces[localFace]})
+	}
+	b.s.work(b.f.now)
+	if sent := b.f.take(); len(sent) != 0 {
+		t.Errorf("%d packets nobody asked for", len(sent))
+	}
+	if n := len(b.s.events.kept); n < keepEvents || n > 2*keepEvents {
+		t.Errorf("%d events kept", n)
+	}
+	last := b.s.events.next - 1
+	d = b.data(ask(events.Clone().AppendNumber(ndn.TypeSequenceNum, last), false, false))
+	if e, err := proto.ParseFaceEvent(d.Content); err != nil || e.Kind != proto.FaceEventUp {
+		t.Errorf("%+v %v", e, err)
+	}
+	for range 3 * maxWaiting {
+		ask(events.Clone().AppendNumber(ndn.TypeSequenceNum, last+7), false, false)
+	}
+	if n := len(b.s.events.waiting); n > maxWaiting {
+		t.Errorf("%d Interests wait", n)
+	}
+}
+
+// announcementWire is a prefix announcement.
+func announcementWire(t *testing.T, prefix string, content []byte) []byte {
+	t.Helper()
+	n := ndn.MustName(prefix).Append(ndn.Component{Type: ndn.TypeKeyword, Value: []byte("PA")}).
+		AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0)
+	w, err := ndn.AppendData(nil, &ndn.DataFields{Name: n, ContentType: contentAnnouncement, Content: content}, ndn.DigestSigner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestAnnounce(t *testing.T) {
+	validity := func(to string) []byte {
+		v := ndn.AppendTLV(nil, 0xfe, []byte("20200101T000000"))
+		v = ndn.AppendTLV(v, 0xff, []byte(to))
+		return ndn.AppendTLV(nil, 0xfd, v)
+	}
+	hour := ndn.AppendNatTLV(nil, 0x6d, 3600_000)
+	for _, tc := range []struct {
+		name string
+		data []byte
+		code uint64
+	}{
+		{"plain", announcementWire(t, "/cdn/pop", hour), 200},
+		{"valid", announcementWire(t, "/cdn/pop", append(bytes.Clone(hour), validity("20990101T000000")...)), 200},
+		{"out of date", announcementWire(t, "/cdn/pop", append(bytes.Clone(hour), validity("20210101T000000")...)), 416},
+		{"bad validity", announcementWire(t, "/cdn/pop", append(bytes.Clone(hour), validity("yesterday")...)), 400},
+		{"without expiration", announcementWire(t, "/cdn/pop", nil), 400},
+		{"no Data", []byte{1, 2, 3}, 400},
+	} {
+		b := newBench(t, Config{}, nil)
+		r := b.response(b.deliver(localFace, b.announce(tc.data)))
+		if r.Code != tc.code {
+			t.Errorf("%s: %d %s", tc.name, r.Code, r.Text)
+			continue
+		}
+		if tc.code != 200 {
+			if len(b.f.routes) != 0 {
+				t.Errorf("%s: made a route", tc.name)
+			}
+			continue
+		}
+		rt := b.f.routes[0]
+		if rt.Prefix.String() != "/cdn/pop" || rt.Origin != 129 || rt.Cost != 2048 || rt.Face != localFace ||
+			rt.Expires != b.f.now.Add(time.Hour) {
+			t.Errorf("%s: %+v", tc.name, rt)
+		}
+		if r.Body == nil || r.Body.FaceID.GetOr(0) != uint64(localFace) || r.Body.Origin.GetOr(0) != 129 {
+			t.Errorf("%s: %+v", tc.name, r.Body)
+		}
+	}
+}
