@@ -146,9 +146,10 @@ func (r *reliability) receive(now ndn.Time, l *Link, in *ndn.LpPacket) bool {
 	}
 	s := &r.seen[in.Sequence%seenSlots]
 	dup := s.seq == in.Sequence && now < s.until
-	// The peer sends again within its RTO, backed off; ours is the only one we
-	// know.
-	*s = seen{in.Sequence, now.Add(max(r.rtt.rto(), backOffCap))}
+	// As long as a peer with our settings may send it again. Not for ever: a
+	// peer that starts anew may count from the same number (NFD does).
+	again := time.Duration(r.cfg.MaxRetx+1) * max(r.rtt.rto(), backOffCap)
+	*s = seen{in.Sequence, now.Add(again)}
 	return !dup
 }
 
