@@ -17,19 +17,16 @@ import (
 
 // Errors of keychains.
 var (
-	ErrNoKey    = errors.New("no such key in the keychain")
-	ErrKeychain = errors.New("no such keychain")
+	ErrNoKey    = errors.New("it is not in the keychain")
+	ErrKeychain = errors.New("there is no such keychain")
 )
 
 // openKey finds a key by its name or its identity's, and the certificate to
 // name as its locator: the newest, one that others issued before a
 // self-signed one.
-func openKey(uri, name string) (ndn.Signer, error) {
-	n, err := ndn.ParseName(name)
-	if err != nil {
-		return nil, err
-	}
+func openKey(uri string, n ndn.Name) (ndn.Signer, error) {
 	if uri == "" {
+		var err error
 		if uri, err = DefaultKeychain(); err != nil {
 			return nil, err
 		}
@@ -49,7 +46,7 @@ func openKey(uri, name string) (ndn.Signer, error) {
 	}
 	signer := findKey(kc, n.ToNdnd())
 	if signer == nil {
-		return nil, fmt.Errorf("%w: %s has no %s; it has %s", ErrNoKey, uri, n, list(kc))
+		return nil, fmt.Errorf("%w: %s holds no %s, but %s", ErrNoKey, uri, n, list(kc))
 	}
 	locator := certs.best(signer.KeyName())
 	if locator == nil {

@@ -21,8 +21,13 @@ import (
 // Choices are the forms that Open understands.
 const Choices = "digest, null, hmac:FILE, key:NAME"
 
-// ErrChoice says that a signer is none of the choices.
-var ErrChoice = errors.New("unknown signer")
+// Errors of Open.
+var (
+	// ErrChoice: the signer is none of the choices.
+	ErrChoice = errors.New("unknown signer")
+	// ErrKey: it is one, but its key cannot be had.
+	ErrKey = errors.New("no key to sign with")
+)
 
 // Open returns the signer that spec names: "digest" (a hash: integrity only),
 // "null" (nothing), "hmac:FILE" (the bytes of FILE are the shared key) or
@@ -38,11 +43,19 @@ func Open(spec, keychain string) (ndn.Signer, error) {
 	case kind == "hmac" && arg != "":
 		key, err := readKey(arg)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrKey, err)
 		}
 		return NewHmac(key), nil
 	case kind == "key" && arg != "":
-		return openKey(keychain, arg)
+		n, err := ndn.ParseName(arg)
+		if err != nil {
+			return nil, fmt.Errorf("%w %q: %w", ErrChoice, spec, err)
+		}
+		s, err := openKey(keychain, n)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrKey, err)
+		}
+		return s, nil
 	}
 	return nil, fmt.Errorf("%w %q: choose one of %s", ErrChoice, spec, Choices)
 }
@@ -53,14 +66,14 @@ const maxKey = 64 << 10
 func readKey(path string) ([]byte, error) {
 	fi, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("shared key: %w", err)
+		return nil, err
 	}
 	if fi.Size() == 0 || fi.Size() > maxKey {
-		return nil, fmt.Errorf("shared key: %s has %d bytes, it should have 1 to %d", path, fi.Size(), maxKey)
+		return nil, fmt.Errorf("the shared key in %s has %d bytes, it should have 1 to %d", path, fi.Size(), maxKey)
 	}
 	key, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("shared key: %w", err)
+		return nil, err
 	}
 	return key, nil
 }

@@ -164,9 +164,9 @@ func TestOpenFails(t *testing.T) {
 		{"rsa", uri, ErrChoice, "digest, null, hmac:FILE, key:NAME"},
 		{"hmac:", uri, ErrChoice, "choose one of"},
 		{"hmac:" + empty, uri, nil, "has 0 bytes"},
-		{"hmac:" + empty + "x", uri, os.ErrNotExist, "shared key"},
+		{"hmac:" + empty + "x", uri, os.ErrNotExist, "no key to sign with"},
 		{"key:/nobody", uri, ErrNoKey, "/with/KEY/"},
-		{"key:/with/KEY/none", uri, ErrNoKey, "has no /with/KEY/none"},
+		{"key:/with/KEY/none", uri, ErrNoKey, "holds no /with/KEY/none"},
 		{"key:/with", uri + "x", ErrKeychain, "is not a directory"},
 		{"key:/with", "mem://", ErrKeychain, "dir:///path/to/keys"},
 	} {

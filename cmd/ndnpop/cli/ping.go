@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -243,7 +244,11 @@ func runPingServer(ctx context.Context, e *env, transport string, origin uint64,
 	})
 	s, err := ping.NewServer(o, app, func(name ndn.Name) {
 		if last, ok := name.At(-1); ok && !log.quiet {
-			log.printf("interest received: seq=%s", last)
+			seq := last.String()
+			if n, ok := last.NumberAs(ndn.TypeSequenceNum); ok { // ndnd's
+				seq = strconv.FormatUint(n, 10)
+			}
+			log.printf("interest received: seq=%s", seq)
 		}
 	})
 	if err != nil {
@@ -258,4 +263,3 @@ func runPingServer(ctx context.Context, e *env, transport string, origin uint64,
 	}
 	return stopped(ctx)
 }
-

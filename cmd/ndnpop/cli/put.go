@@ -65,7 +65,10 @@ Options of ndnputchunks keep their letters.`,
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.plan(args[0], c.Flags().Changed("size"))
-			if err != nil {
+			switch {
+			case errors.Is(err, sign.ErrKey):
+				return err
+			case err != nil:
 				return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 			}
 			path := "-"
@@ -168,14 +171,14 @@ func openSource(e *env, path string, o store.Options) (*putSource, error) {
 	}
 	fi, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, cannot(err)
 	}
 	switch {
 	case fi.Mode().IsRegular():
 		// What cannot be read should be known now, and not when someone asks.
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, err
+			return nil, cannot(err)
 		}
 		f.Close()
 		s, err := store.NewFile(path, o)
@@ -186,16 +189,18 @@ func openSource(e *env, path string, o store.Options) (*putSource, error) {
 	case fi.IsDir():
 		s, err := store.NewDir(path, o)
 		if err != nil {
-			return nil, err
+			return nil, cannot(err)
 		}
 		return &putSource{Store: s, close: s.Close, what: "the tree " + path}, nil
 	}
 	f, err := os.Open(path) // a pipe
 	if err != nil {
-		return nil, err
+		return nil, cannot(err)
 	}
 	return openStream(f, path, o)
 }
+
+func cannot(err error) error { return fmt.Errorf("cannot publish that: %w", err) }
 
 // openStdin serves a redirected file as a file, which needs no copy.
 func openStdin(e *env, o store.Options) (*putSource, error) {
