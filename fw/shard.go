@@ -12,7 +12,8 @@ import (
 type Sender interface {
 	// Send queues one network packet for a face: an Interest, a Data or, with
 	// f.IsNack, the Interest of a Nack. Both arguments are valid during the
-	// call only. false says that it was refused: no such face, or queue full.
+	// call only, and the shard must not be called from within. false says that
+	// the packet was refused: no such face, or its queue is full.
 	// f.IncomingFace is always set; the link service sends it only where
 	// local fields are enabled.
 	Send(face ndn.FaceID, wire []byte, f *ndn.LpFields) bool
@@ -22,98 +23,159 @@ type Sender interface {
 // face::FACEID_CONTENT_STORE).
 const ContentStoreFace ndn.FaceID = 254
 
-// Errors of updates. Those of package table are returned as well.
+// Errors of updates. Those of packages table and strategy are returned as
+// well.
 var (
-	ErrNoFace    = errors.New("fw: no such face")
-	ErrNoChoice  = errors.New("fw: no strategy is set for this prefix")
-	ErrFaceInUse = errors.New("fw: face exists already")
+	ErrNoFace   = errors.New("fw: no such face")
+	ErrFaceUsed = errors.New("fw: face exists already")
+	ErrNoChoice = errors.New("fw: no strategy is set for this prefix")
 )
 
-// FaceInfo is what the shard knows about a face.
-type FaceInfo struct {
-	ID ndn.FaceID
-	// Local faces end on this host and may carry /localhost.
-	Local bool
-	// MultiAccess links have several peers: no Nack is sent there, and the
-	// same Nonce again is a loop.
-	MultiAccess bool
-	// AdHoc links are multi-access links whose peers do not all hear one
-	// another: packets may go back to where they came from.
-	AdHoc bool
-}
-
 // Shard is one forwarding shard. It is not safe for concurrent use.
-type Shard struct{}
+type Shard struct {
+	cfg    Config
+	out    Sender
+	hasher ndn.Hasher
+	n      Counters
+	rng    uint64
+
+	faces    faces
+	fib      *table.FIB
+	pit      *table.PIT
+	cs       *table.CS
+	dead     *table.DeadNonces
+	measured *table.Measurements
+	timers   table.Timers
+	plain    int // timers armed that belong to no entry
+
+	strategies *strategy.Set
+	choices    *table.Choices
+	bound      []*bound // by number; 0 is unused
+	ctx        *strategy.Context
+
+	// ending is set while an entry ends and can send no more.
+	ending bool
+	// event is the Interest that the strategy is being called for.
+	event *arrival
+
+	// Scratch space, valid within one call.
+	hashes  [ndn.MaxComponents + 1]uint64
+	hashes2 [ndn.MaxComponents + 1]uint64
+	matches []*table.PitEntry
+	walk    []walked
+	hops    []table.NextHop
+	buf     []byte
+	fields  ndn.LpFields
+	parsed  ndn.Interest
+	setup   strategy.Setup
+	token   [table.TokenLen]byte
+	token2  [32]byte
+	given   ndn.Interest
+	arrived arrival
+
+	// Events, here so that passing their addresses does not allocate.
+	evI      strategy.Interest
+	evD      strategy.Data
+	evLoop   strategy.Loop
+	evNack   strategy.Nack
+	evGaveUp strategy.GaveUp
+	evTimer  strategy.Timer
+	evExpiry strategy.Expiry
+}
 
 // New returns a shard without faces and routes. The default strategy must be
 // among the strategies.
-func New(cfg Config, strategies *strategy.Set, out Sender) (*Shard, error) { panic("") }
+func New(cfg Config, strategies *strategy.Set, out Sender) (*Shard, error) {
+	cfg = cfg.withDefaults()
+	s := &Shard{
+		cfg: cfg, out: out, hasher: ndn.NewHasher(cfg.Seed), rng: cfg.Seed ^ 0x5851f42d4c957f2d,
+		strategies: strategies, bound: make([]*bound, 1),
+		buf: make([]byte, 0, ndn.MaxPacketSize+16),
+	}
+	var err error
+	if s.cs, err = table.NewCS(s.hasher, cfg.CS); err != nil {
+		return nil, err
+	}
+	s.fib = table.NewFIB(s.hasher, cfg.MaxRoutes)
+	s.pit = table.NewPIT(cfg.PIT, cfg.Shard)
+	s.dead = table.NewDeadNonces(cfg.MaxDeadNonces, cfg.DeadNonceLifetime)
+	s.measured = table.NewMeasurements(cfg.MaxMeasurements)
+	s.choices = table.NewChoices(s.hasher, cfg.MaxStrategies)
+	s.ctx = strategy.NewContext((*core)(s), s.hasher, s.measured, cfg.Seed+1)
+	if _, err := s.SetStrategy(0, nil, cfg.DefaultStrategy); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
 
 // Receive takes one network packet from a face. p and what it points to are
 // the caller's again afterwards.
-func (s *Shard) Receive(now ndn.Time, in ndn.FaceID, p *ndn.Packet) {}
-
-// GaveUp reports that the link service of a face could not deliver an
-// Interest, given by its wire.
-func (s *Shard) GaveUp(now ndn.Time, on ndn.FaceID, interest []byte) {}
-
-// AddFace makes a face known. Ids are not used again.
-func (s *Shard) AddFace(now ndn.Time, f FaceInfo) error { return nil }
-
-// RemoveFace forgets a face: its routes and records go, and the strategies of
-// Interests pending there hear of it.
-func (s *Shard) RemoveFace(now ndn.Time, id ndn.FaceID) {}
-
-// FaceDown marks a face down: nothing is sent there until FaceUp, and the
-// strategies of Interests pending there hear of it.
-func (s *Shard) FaceDown(now ndn.Time, id ndn.FaceID) {}
-
-// FaceUp marks a face up again.
-func (s *Shard) FaceUp(now ndn.Time, id ndn.FaceID) {}
-
-// SetNextHop adds a next hop to a prefix, or changes its cost.
-func (s *Shard) SetNextHop(now ndn.Time, prefix ndn.Name, face ndn.FaceID, cost uint64) error {
-	return nil
+func (s *Shard) Receive(now ndn.Time, in ndn.FaceID, p *ndn.Packet) {
+	f := s.faces.get(in)
+	if f == nil {
+		s.n.BadFace++
+		return
+	}
+	switch p.Kind {
+	case ndn.KindInterest:
+		s.n.InInterests++
+		s.interest(now, f, p)
+	case ndn.KindData:
+		s.n.InData++
+		s.data(now, f, p)
+	case ndn.KindNack:
+		s.n.InNacks++
+		s.nack(now, f, p)
+	}
 }
 
-// RemoveNextHop removes a next hop and reports whether it existed.
-func (s *Shard) RemoveNextHop(now ndn.Time, prefix ndn.Name, face ndn.FaceID) bool { return false }
-
-// EachRoute calls fn for every FIB entry until it returns false. fn must not
-// change the shard.
-func (s *Shard) EachRoute(fn func(*table.FibEntry) bool) {}
-
-// SetStrategy chooses the strategy of a prefix by name, as NFD:
-// /localhost/nfd/strategy/<name>[/v=<version>][/<param>~<value>…]. It returns
-// the full name. Interests that are pending stay so.
-func (s *Shard) SetStrategy(now ndn.Time, prefix, name ndn.Name) (ndn.Name, error) { return nil, nil }
-
-// UnsetStrategy removes the choice of a prefix; ErrNoChoice if there is none.
-// The choice of the empty prefix returns to the default strategy.
-func (s *Shard) UnsetStrategy(now ndn.Time, prefix ndn.Name) error { return nil }
-
-// EachStrategy calls fn for every strategy choice until it returns false.
-func (s *Shard) EachStrategy(fn func(prefix, strategy ndn.Name) bool) {}
-
-// SetTracer makes t see the decisions of all strategies; nil turns it off.
-func (s *Shard) SetTracer(t strategy.Tracer) {}
-
-// Deadline is when Tick should be called; ndn.Never without timers.
-func (s *Shard) Deadline() ndn.Time { return ndn.Never }
+// Deadline is when Tick should be called: not later than the first timer is
+// due. It is ndn.Never without timers.
+func (s *Shard) Deadline() ndn.Time { return s.timers.Deadline() }
 
 // Tick fires the timers that are due.
-func (s *Shard) Tick(now ndn.Time) {}
+func (s *Shard) Tick(now ndn.Time) {
+	for {
+		t, ok := s.timers.Next(now)
+		if !ok {
+			return
+		}
+		s.fire(now, &t)
+	}
+}
 
 // Counters returns the counters and gauges.
-func (s *Shard) Counters() Counters { return Counters{} }
+func (s *Shard) Counters() Counters {
+	c := s.n
+	c.PitEntries, c.FibEntries, c.Routes = s.pit.Len(), s.fib.Len(), s.fib.Routes()
+	c.Timers, c.DeadNonces, c.DeadNoncesLost = s.timers.Len(), s.dead.Len(), s.dead.Evicted()
+	c.Measurements = s.measured.Len()
+	return c
+}
 
-// SetCS changes the content store's configuration. Data that no longer fit
-// are evicted; a change of the policy empties the store.
-func (s *Shard) SetCS(c table.CSConfig) error { return nil }
+// nonce returns a pseudo-random Nonce.
+func (s *Shard) nonce() uint32 {
+	s.rng += 0x9e3779b97f4a7c15
+	return uint32(mix(s.rng) >> 16)
+}
 
-// CSInfo returns the content store's state.
-func (s *Shard) CSInfo() table.CSInfo { return table.CSInfo{} }
+// mix is the finaliser of splitmix64.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
 
-// EraseCS erases Data under a prefix from the content store, at most limit (0:
-// all), and returns how many.
-func (s *Shard) EraseCS(prefix ndn.Name, limit int) int { return 0 }
+var (
+	localhost = ndn.Name(nil).AppendGeneric("localhost")
+	localhop  = ndn.Name(nil).AppendGeneric("localhop")
+)
+
+// send passes a packet to the driver.
+func (s *Shard) send(to ndn.FaceID, wire []byte, f *ndn.LpFields) bool {
+	if !s.out.Send(to, wire, f) {
+		s.n.OutRefused++
+		return false
+	}
+	return true
+}

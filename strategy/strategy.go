@@ -69,7 +69,7 @@ type NextHopHandler interface {
 	// about prefixes, and then for each pending entry concerned, in the order
 	// the Interests arrived: for HopDown the entries with a pending out-record
 	// there (it has Failed set), for HopUp and HopNew the entries below the
-	// prefix that have not used it. Calls without an entry are made only for
+	// prefix that have nothing pending there. Calls without an entry are made only for
 	// prefixes whose strategy this is.
 	NextHop(c *Context, ev *NextHop)
 }
@@ -147,7 +147,7 @@ type HopChange uint8
 
 // Changes of next hops.
 const (
-	// HopDown: the face is down or gone, or the route was removed.
+	// HopDown: the face is down or gone.
 	HopDown HopChange = iota + 1
 	// HopUp: the face of an existing next hop came up again.
 	HopUp

@@ -15,6 +15,8 @@ type CSConfig struct {
 	MaxPackets int
 	// Policy names the eviction policy, one of CSPolicies; empty is the first.
 	Policy string
+	// Pages supplies the memory; nil takes it from the Go heap.
+	Pages PageSource
 	// NoAdmit keeps new Data out; NoServe answers nothing.
 	NoAdmit, NoServe bool
 }

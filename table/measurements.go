@@ -69,18 +69,6 @@ func (m *Measurements) drop(slot uint32) {
 	m.slab.put(slot)
 }
 
-// DropOwner forgets every state that belongs to one of the given kinds.
-func (m *Measurements) DropOwner(kind func(uint32) bool) {
-	for at := m.head; at != 0; {
-		e := m.slab.at(at - 1)
-		next := e.next
-		if kind(e.kind) {
-			m.drop(at - 1)
-		}
-		at = next
-	}
-}
-
 func (m *Measurements) link(slot uint32) {
 	e := m.slab.at(slot)
 	e.prev, e.next = 0, m.head

@@ -120,9 +120,10 @@ type PitEntry struct {
 	Lingering  bool
 	Local      bool // a local face asked
 	AckReplica bool // a strategy here took the replica-select request
+	Trusted    bool // the operator trusts Hint
 
 	slot, gen uint32
-	live      bool
+	at        uint32 // 1 + position among the live, 0 when free
 	buf       []byte
 }
 
@@ -161,6 +162,7 @@ type PIT struct {
 	shard uint8
 	index index
 	slab  slab[PitEntry]
+	live  []uint32 // slots of all entries
 	seq   uint64
 
 	// Entries with CanBePrefix by name length: the lengths at which a Data
@@ -233,7 +235,8 @@ func (p *PIT) Insert(h uint64, i *ndn.Interest, hint, digest []byte, variants in
 		e.Digest = e.Name[len(e.Name)-len(digest):]
 	}
 	e.Hash, e.CanBePrefix, e.MustBeFresh = h, i.CanBePrefix, i.MustBeFresh
-	e.Arrived, e.slot, e.live = p.seq, slot, true
+	p.live = append(p.live, slot)
+	e.Arrived, e.slot, e.at = p.seq, slot, uint32(len(p.live))
 	p.index.insert(h, slot)
 	if e.CanBePrefix && e.Digest == nil {
 		if p.prefixes[e.NameLen]++; p.prefixes[e.NameLen] == 1 {
@@ -268,6 +271,11 @@ func (p *PIT) Remove(e *PitEntry) {
 	if cap(keep.buf) > keepWire {
 		keep.buf = nil
 	}
+	last := len(p.live) - 1
+	moved := p.live[last]
+	p.live[e.at-1] = moved
+	p.slab.at(moved).at = e.at
+	p.live = p.live[:last]
 	*e = keep
 	p.slab.put(e.slot)
 }
@@ -281,7 +289,7 @@ func (p *PIT) At(slot uint32) *PitEntry {
 	if slot >= p.slab.n {
 		return nil
 	}
-	if e := p.slab.at(slot); e.live {
+	if e := p.slab.at(slot); e.at != 0 {
 		return e
 	}
 	return nil
@@ -362,13 +370,11 @@ func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
 	return dst
 }
 
-// Each calls fn for every entry, in the order of their slots. fn must neither
-// insert nor remove.
+// Each calls fn for every entry, in no useful order. fn must neither insert
+// nor remove.
 func (p *PIT) Each(fn func(*PitEntry)) {
-	for i := range p.slab.n {
-		if e := p.slab.at(i); e.live {
-			fn(e)
-		}
+	for _, slot := range p.live {
+		fn(p.slab.at(slot))
 	}
 }
 

@@ -104,6 +104,15 @@ func (w *Timers) Rearm(id TimerID, at ndn.Time, kind TimerKind, owner uint32, ta
 	return id
 }
 
+// Armed returns the kind and owner of a timer, if it is armed.
+func (w *Timers) Armed(id TimerID) (kind TimerKind, owner uint32, ok bool) {
+	n := w.node(id)
+	if n == nil {
+		return 0, 0, false
+	}
+	return n.kind, n.owner, true
+}
+
 func (w *Timers) at(i uint32) *timerNode { return w.nodes.at(i - 1) }
 
 func (w *Timers) node(id TimerID) *timerNode {

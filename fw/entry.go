@@ -1,0 +1,158 @@
+package fw
+
+import (
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+	"ndnpop/table"
+)
+
+// Kinds of timers.
+const (
+	timerExpiry table.TimerKind = iota // of a PIT entry; owner: its slot
+	timerEntry                         // of a strategy for an entry; owner: its slot
+	timerPlain                         // of a strategy; owner: its number
+)
+
+// begin prepares the context for a call of a strategy's handler.
+func (s *Shard) begin(now ndn.Time, b *bound, e *table.PitEntry, event string) {
+	s.setup = strategy.Setup{Now: now, Entry: e, Label: b.name, Event: event}
+	if e != nil {
+		s.setup.Name, s.setup.Strategy = e.Name, e.Strategy
+	}
+	s.ctx.Begin(&s.setup)
+}
+
+// withPacket adds the Interest at hand to the context.
+func (s *Shard) withPacket(a *arrival) {
+	c := s.ctx.Setup()
+	c.Interest, c.In, c.Link = &a.p.Interest, a.in.ID, &a.p.LpFields
+	c.Name, c.Strategy = a.p.Interest.Name, a.number
+}
+
+// expireAt arms the entry's expiry for when its last in-record expires.
+func (s *Shard) expireAt(e *table.PitEntry) {
+	at := e.In[0].Expiry
+	for i := 1; i < len(e.In); i++ {
+		at = max(at, e.In[i].Expiry)
+	}
+	e.Expiry = s.timers.Rearm(e.Expiry, at, timerExpiry, e.Slot(), 0)
+}
+
+// settle removes an entry after an event that left nobody waiting and no
+// answer to come.
+func (s *Shard) settle(now ndn.Time, e *table.PitEntry) {
+	if len(e.In) == 0 && !e.Lingering && !e.PendingOut(now) {
+		s.release(now, e, true)
+	}
+}
+
+// release removes an entry. Unless the content store will answer if one of
+// its Interests comes back, their Nonces are remembered.
+func (s *Shard) release(now ndn.Time, e *table.PitEntry, remember bool) {
+	if remember {
+		s.remember(now, e)
+	}
+	s.timers.Disarm(e.Expiry)
+	s.disarm(e)
+	for i := range e.In {
+		if f := s.faces.get(e.In[i].Face); f != nil {
+			f.pending--
+		}
+	}
+	s.pit.Remove(e)
+}
+
+func (s *Shard) remember(now ndn.Time, e *table.PitEntry) {
+	if len(e.Out) == 0 {
+		return
+	}
+	h := s.nameHash(e)
+	for i := range e.Out {
+		if n := e.Out[i].Nonce; i == 0 || n != e.Out[i-1].Nonce {
+			s.dead.Add(now, h, n)
+		}
+	}
+}
+
+// disarm stops the strategy's timers of an entry.
+func (s *Shard) disarm(e *table.PitEntry) {
+	for i := range e.Timers {
+		if e.Timers[i].IsSet() {
+			s.timers.Disarm(e.Timers[i])
+			e.Timers[i] = table.TimerID{}
+		}
+	}
+}
+
+// removeIn removes the in-record of a face and reports whether there was one.
+func (s *Shard) removeIn(e *table.PitEntry, id ndn.FaceID) bool {
+	for i := range e.In {
+		if e.In[i].Face == id {
+			e.In = append(e.In[:i], e.In[i+1:]...)
+			if f := s.faces.get(id); f != nil {
+				f.pending--
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// fire handles a timer that is due.
+func (s *Shard) fire(now ndn.Time, t *table.Fired) {
+	s.evTimer = strategy.Timer{ID: t.ID, At: t.At, Tag: t.Tag}
+	if t.Kind == timerPlain {
+		s.plain--
+		b := s.bound[t.Owner]
+		b.plain--
+		if b.live && b.timer != nil {
+			s.begin(now, b, nil, "Timer")
+			s.ctx.Setup().Strategy = t.Owner
+			b.timer.Timer(s.ctx, &s.evTimer)
+			s.ctx.End()
+		}
+		return
+	}
+	// The timers of an entry are disarmed with it, so the entry lives.
+	e := s.pit.At(t.Owner)
+	b := s.bound[e.Strategy]
+	if t.Kind == timerExpiry {
+		s.expire(now, b, e)
+		return
+	}
+	for i := range e.Timers {
+		if e.Timers[i] == t.ID {
+			e.Timers[i] = table.TimerID{}
+		}
+	}
+	if b.timer != nil {
+		s.begin(now, b, e, "Timer")
+		b.timer.Timer(s.ctx, &s.evTimer)
+		s.ctx.End()
+		s.settle(now, e)
+	}
+}
+
+// expire ends an entry whose time is over.
+func (s *Shard) expire(now ndn.Time, b *bound, e *table.PitEntry) {
+	if !e.Satisfied {
+		s.n.Expired++
+	}
+	if b.expiry != nil {
+		s.evExpiry = strategy.Expiry{Satisfied: e.Satisfied}
+		s.ending = true
+		s.begin(now, b, e, "Expiry")
+		b.expiry.Expiry(s.ctx, &s.evExpiry)
+		s.ctx.End()
+		s.ending = false
+	}
+	s.release(now, e, true)
+}
+
+// linger keeps a satisfied entry for late Data.
+func (s *Shard) linger(now ndn.Time, e *table.PitEntry, d time.Duration) {
+	e.Lingering = true
+	e.Expiry = s.timers.Rearm(e.Expiry, now.Add(min(d, s.cfg.MaxLifetime)), timerExpiry, e.Slot(), 0)
+}
