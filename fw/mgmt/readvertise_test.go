@@ -169,6 +169,7 @@ func TestReadvertiseConverges(t *testing.T) {
 				if up {
 					b.f.RemoveRoute(nlsr(), 300, 0)
 					b.s.work(b.f.now)
+					b.f.take() // what was under way does not arrive
 					d = newDaemon(b)
 				} else {
 					_ = b.f.AddRoute(run.Route{Prefix: nlsr(), Face: 300})
