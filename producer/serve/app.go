@@ -71,6 +71,7 @@ type App struct {
 	timer   *time.Timer
 	armed   ndn.Time // when the timer fires; Never when it does not
 	closed  bool
+	dropped uint64
 
 	reporting sync.Mutex
 }
@@ -100,9 +101,16 @@ func (a *App) Send(wire []byte, f *ndn.LpFields) {
 
 func (a *App) flush() {
 	if a.out.Len() > 0 && a.server != nil {
-		a.server.Send(&a.out)
+		a.dropped += uint64(a.server.Send(&a.out))
 	}
 	a.out.Reset()
+}
+
+// Dropped is how many frames were lost because the forwarder did not take them.
+func (a *App) Dropped() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dropped
 }
 
 // Do calls f as if the core did something of itself, and sends what came of

@@ -108,6 +108,9 @@ func newRoot(e *env) *cobra.Command {
 	root.AddCommand(
 		newCheckCmd(e),
 		newConfigCmd(e),
+		newPingCmd(e),
+		newPingServerCmd(e),
+		newPutCmd(e),
 		newRunCmd(e),
 		newVersionCmd(e),
 	)

@@ -283,7 +283,7 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 		return context.Cause(run) // of the input
 	}
 	if !f.quiet {
-		fmt.Fprintln(e.stderr, putSummary(r.Counters()))
+		fmt.Fprintln(e.stderr, putSummary(r.Counters(), app.Dropped()))
 	}
 	return stopped(ctx)
 }
@@ -325,13 +325,16 @@ func describe(src *putSource, p *putPlan) (name ndn.Name, line string) {
 	return name, line
 }
 
-func putSummary(c producer.Counters) string {
+func putSummary(c producer.Counters, dropped uint64) string {
 	s := fmt.Sprintf("served %d segments with %d bytes, %d times metadata", c.Segments, c.Bytes, c.Metadata)
 	if c.Nacks > 0 {
 		s += fmt.Sprintf("; %d Interests were for what does not exist", c.Nacks)
 	}
 	if n := c.Errors + c.Refused; n > 0 {
 		s += fmt.Sprintf("; %d went unanswered", n)
+	}
+	if dropped > 0 {
+		s += fmt.Sprintf("; %d answers were dropped, which the forwarder was too slow to take", dropped)
 	}
 	return s
 }
