@@ -49,11 +49,15 @@ func (l *listener) dial() (face.Server, error) {
 	return a, nil
 }
 
-func listen(*testing.T) (face.Listener, func() (face.Server, error)) {
+func listen(testing.TB) (face.Listener, func() (face.Server, error)) {
 	l := &listener{peers: make(chan face.Server, 16), done: make(chan struct{})}
 	return l, l.dial
 }
 
 func TestConformance(t *testing.T) {
 	facetest.Run(t, facetest.Case{Listen: listen, Bounded: true})
+}
+
+func BenchmarkFrame(b *testing.B) {
+	facetest.Benchmark(b, facetest.Case{Listen: listen}, 8800)
 }

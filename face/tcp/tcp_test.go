@@ -18,7 +18,7 @@ func hostPort(uri string) string { return uri[strings.Index(uri, "://")+3:] }
 
 func testCase(addr string) facetest.Case {
 	return facetest.Case{
-		Listen: func(t *testing.T) (face.Listener, func() (face.Server, error)) {
+		Listen: func(t testing.TB) (face.Listener, func() (face.Server, error)) {
 			l, err := tcp.Listen(addr, tcp.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -48,3 +48,5 @@ func TestConformance(t *testing.T) {
 	t.Run("4", func(t *testing.T) { facetest.Run(t, testCase("127.0.0.1:0")) })
 	t.Run("6", func(t *testing.T) { facetest.Run(t, testCase("[::1]:0")) })
 }
+
+func BenchmarkFrame(b *testing.B) { facetest.Benchmark(b, testCase("127.0.0.1:0"), 8800) }

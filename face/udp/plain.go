@@ -12,9 +12,9 @@ import (
 	"ndnpop/ndn"
 )
 
-// sendWait bounds how long one batch of the plain path waits for room in the
+// sendWait bounds how long one frame of the plain path waits for room in the
 // socket's buffer.
-const sendWait = 10 * time.Millisecond
+const sendWait = 50 * time.Millisecond
 
 // plain carries one datagram per system call, with nothing but the standard
 // library.
@@ -59,9 +59,12 @@ func (s *plain) receive(in *arrivals) error {
 }
 
 func (s *plain) send(e *endpoint, b *face.Frames) (dropped int) {
-	_ = s.c.SetWriteDeadline(time.Now().Add(sendWait))
-	for i := range b.Len() {
+	late := true
+	for i := 0; i < b.Len(); i++ {
 		f := b.Frame(i)
+		if late {
+			_ = s.c.SetWriteDeadline(time.Now().Add(sendWait))
+		}
 		var err error
 		if s.connected {
 			_, err = s.c.Write(f)
@@ -70,6 +73,12 @@ func (s *plain) send(e *endpoint, b *face.Frames) (dropped int) {
 		}
 		switch {
 		case err == nil:
+			late = false
+			continue
+		case errors.Is(err, os.ErrDeadlineExceeded) && !late:
+			// The deadline may have passed between two writes.
+			late = true
+			i--
 			continue
 		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
 			return b.Len() - i + dropped

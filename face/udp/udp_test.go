@@ -17,9 +17,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func hostPort(uri string) string { return uri[strings.Index(uri, "://")+3:] }
 
-func testCase(addr string, plain bool) facetest.Case {
-	o := udp.Options{Plain: plain}
-	listen := func(t *testing.T) *udp.Listener {
+func testCase(addr string, plain bool) facetest.Case { return mixedCase(addr, plain, plain) }
+
+// mixedCase has one end plain and the other not, or both alike.
+func mixedCase(addr string, plain, dialPlain bool) facetest.Case {
+	o, do := udp.Options{Plain: plain}, udp.Options{Plain: dialPlain}
+	listen := func(t testing.TB) *udp.Listener {
 		l, err := udp.Listen(addr, o)
 		if err != nil {
 			t.Fatal(err)
@@ -27,9 +30,9 @@ func testCase(addr string, plain bool) facetest.Case {
 		return l
 	}
 	return facetest.Case{
-		Listen: func(t *testing.T) (face.Listener, func() (face.Server, error)) {
+		Listen: func(t testing.TB) (face.Listener, func() (face.Server, error)) {
 			l := listen(t)
-			return l, func() (face.Server, error) { return udp.Dial(hostPort(l.URI()), o) }
+			return l, func() (face.Server, error) { return udp.Dial(hostPort(l.URI()), do) }
 		},
 		Raw: func(t *testing.T, l face.Listener) net.Conn {
 			c, err := net.Dial("udp", hostPort(l.URI()))
@@ -41,7 +44,7 @@ func testCase(addr string, plain bool) facetest.Case {
 		Refused: func(t *testing.T) (face.Server, error) {
 			l := listen(t)
 			l.Close()
-			return udp.Dial(hostPort(l.URI()), o)
+			return udp.Dial(hostPort(l.URI()), do)
 		},
 		Datagram: true,
 		Deaf:     plain || runtime.GOOS != "linux",
@@ -52,5 +55,13 @@ func TestConformance(t *testing.T) {
 	t.Run("4", func(t *testing.T) { facetest.Run(t, testCase("127.0.0.1:0", false)) })
 	t.Run("6", func(t *testing.T) { facetest.Run(t, testCase("[::1]:0", false)) })
 	t.Run("plain 4", func(t *testing.T) { facetest.Run(t, testCase("127.0.0.1:0", true)) })
+	t.Run("plain to fast", func(t *testing.T) { facetest.Run(t, mixedCase("127.0.0.1:0", false, true)) })
+	t.Run("fast to plain", func(t *testing.T) { facetest.Run(t, mixedCase("127.0.0.1:0", true, false)) })
 	t.Run("plain 6", func(t *testing.T) { facetest.Run(t, testCase("[::1]:0", true)) })
+}
+
+func BenchmarkFrame(b *testing.B) {
+	b.Run("8800", func(b *testing.B) { facetest.Benchmark(b, testCase("127.0.0.1:0", false), 8800) })
+	b.Run("1400", func(b *testing.B) { facetest.Benchmark(b, testCase("127.0.0.1:0", false), 1400) })
+	b.Run("plain 8800", func(b *testing.B) { facetest.Benchmark(b, testCase("127.0.0.1:0", true), 8800) })
 }

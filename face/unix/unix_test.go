@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func path(l face.Listener) string { return strings.TrimPrefix(l.URI(), "unix://") }
 
 func testCase() facetest.Case {
-	listen := func(t *testing.T) *unix.Listener {
+	listen := func(t testing.TB) *unix.Listener {
 		l, err := unix.Listen(filepath.Join(t.TempDir(), "s"), unix.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func testCase() facetest.Case {
 		return l
 	}
 	return facetest.Case{
-		Listen: func(t *testing.T) (face.Listener, func() (face.Server, error)) {
+		Listen: func(t testing.TB) (face.Listener, func() (face.Server, error)) {
 			l := listen(t)
 			return l, func() (face.Server, error) { return unix.Dial(path(l), unix.Options{}) }
 		},
@@ -185,3 +185,5 @@ func TestInfo(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 }
+
+func BenchmarkFrame(b *testing.B) { facetest.Benchmark(b, testCase(), 8800) }

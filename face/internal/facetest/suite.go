@@ -16,7 +16,7 @@ import (
 // Case is a transport under test.
 type Case struct {
 	// Listen makes a listener, and a way to connect to it.
-	Listen func(t *testing.T) (l face.Listener, dial func() (face.Server, error))
+	Listen func(t testing.TB) (l face.Listener, dial func() (face.Server, error))
 	// Raw connects to a listener of Listen without the transport; nil if that
 	// is not possible.
 	Raw func(t *testing.T, l face.Listener) net.Conn
