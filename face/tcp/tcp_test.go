@@ -50,3 +50,27 @@ func TestConformance(t *testing.T) {
 }
 
 func BenchmarkFrame(b *testing.B) { facetest.Benchmark(b, testCase("127.0.0.1:0"), 8800) }
+
+func TestInfo(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		c := testCase(addr)
+		n := c.Open(t)
+		d, a := n.Pair()
+		// Loopback is local (NFD).
+		if i := d.Info(); i.Scope != face.ScopeLocal || i.RemoteURI != n.L.URI() || i.LocalURI != a.Info().RemoteURI {
+			t.Errorf("%+v", i)
+		}
+		if i := a.Info(); i.Scope != face.ScopeLocal || i.LocalURI != n.L.URI() {
+			t.Errorf("%+v", i)
+		}
+	}
+}
+
+func TestBadAddresses(t *testing.T) {
+	for _, bad := range []string{"", "127.0.0.1", "nonsense:1"} {
+		if l, err := tcp.Listen(bad, tcp.Options{}); err == nil {
+			l.Close()
+			t.Errorf("listened on %q", bad)
+		}
+	}
+}

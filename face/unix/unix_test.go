@@ -187,3 +187,36 @@ func TestInfo(t *testing.T) {
 }
 
 func BenchmarkFrame(b *testing.B) { facetest.Benchmark(b, testCase(), 8800) }
+
+// Of forwarders that start at the same time on a stale socket one gets it.
+func TestOneOfManyGetsTheSocket(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "s")
+	makeStale(t, p)
+	type result struct {
+		l   *unix.Listener
+		err error
+	}
+	results := make(chan result)
+	const n = 8
+	for range n {
+		go func() {
+			l, err := unix.Listen(p, unix.Options{})
+			results <- result{l, err}
+		}()
+	}
+	won := 0
+	for range n {
+		r := <-results
+		var live *unix.LiveError
+		switch {
+		case r.err == nil:
+			won++
+			defer r.l.Close()
+		case !errors.As(r.err, &live):
+			t.Error(r.err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d listeners", won)
+	}
+}
