@@ -86,9 +86,8 @@ func (d *DeadNonces) Add(now ndn.Time, name uint64, nonce uint32) {
 			break
 		}
 		if d.ring[slot].key == k {
-			// Keep the later of the two: the older leaves the index now.
+			// The later of the two counts: the older leaves the index now.
 			d.index.remove(k, slot)
-			d.ring[slot].key = 0
 			break
 		}
 	}
@@ -102,7 +101,7 @@ func (d *DeadNonces) at(i uint64) *deadNonce { return &d.ring[i&uint64(len(d.rin
 
 func (d *DeadNonces) drop() {
 	r := d.at(d.first)
-	d.index.remove(r.key, uint32(d.first&uint64(len(d.ring)-1)))
+	d.index.remove(r.key, uint32(d.first&uint64(len(d.ring)-1))) // unless a later one did
 	d.first++
 }
 
@@ -119,7 +118,7 @@ func (d *DeadNonces) grow() {
 	for i := old.first; i != old.next; i++ {
 		r := *old.at(i)
 		*d.at(i) = r
-		if r.key != 0 {
+		if old.index.has(r.key, uint32(i&uint64(len(old.ring)-1))) {
 			d.index.insert(r.key, uint32(i&uint64(len(d.ring)-1)))
 		}
 	}

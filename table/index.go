@@ -103,7 +103,16 @@ func (x *index) move() {
 	}
 }
 
-// remove takes slot, which was inserted under h, out of the index.
+// has reports whether slot is in the index under h.
+func (x *index) has(h uint64, slot uint32) bool {
+	for it := x.find(h); ; {
+		if s, ok := it.next(); !ok || s == slot {
+			return ok
+		}
+	}
+}
+
+// remove takes slot, inserted under h, out of the index, if it is there.
 func (x *index) remove(h uint64, slot uint32) {
 	c, t := cellOf(h, slot), uint32(h>>32)
 	if mask := uint32(len(x.cells) - 1); len(x.cells) > 0 {

@@ -1,0 +1,216 @@
+package fw
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+	"ndnpop/strategy/strategies"
+	"ndnpop/table"
+)
+
+// sink is a Sender that copies, as a driver does, and keeps nothing.
+type sink struct {
+	buf   [ndn.MaxPacketSize]byte
+	token [32]byte
+	n     int
+}
+
+func (s *sink) Send(_ ndn.FaceID, wire []byte, f *ndn.LpFields) bool {
+	if wire[0] == byte(ndn.TypeInterest) {
+		copy(s.buf[:], wire)
+	}
+	s.n = copy(s.token[:], f.PitToken)
+	return true
+}
+
+type benchNet struct {
+	s        *Shard
+	out      sink
+	p        ndn.Packet
+	interest []byte
+	data     []byte
+	now      ndn.Time
+	tokens   [8]byte
+}
+
+func newBench(tb testing.TB, routes int, cs int64) *benchNet {
+	set, err := strategy.NewSet(strategies.Builtin()...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b := &benchNet{now: 1}
+	if b.s, err = New(Config{Seed: 1, CS: table.CSConfig{Capacity: cs}}, set, &b.out); err != nil {
+		tb.Fatal(err)
+	}
+	_ = b.s.AddFace(0, FaceInfo{ID: local1, Local: true})
+	_ = b.s.AddFace(0, FaceInfo{ID: remote1})
+	for i := range routes {
+		n := ndn.Name(nil).AppendGeneric(fmt.Sprintf("site%d", i%1000)).AppendGeneric(fmt.Sprintf("obj%d", i))
+		if err := b.s.SetNextHop(0, n, remote1, 1); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := b.s.SetNextHop(0, ndn.MustName("/cdn/video"), remote1, 1); err != nil {
+		tb.Fatal(err)
+	}
+	name := ndn.MustName("/cdn/video/clip.mp4/v=1700000000000000").AppendNumber(ndn.TypeSegment, 0x10000)
+	b.interest = ndn.AppendInterest(nil, &ndn.InterestFields{Name: name, Nonce: 1, Lifetime: 4 * time.Second, HopLimit: 32})
+	b.data, err = ndn.AppendData(nil, &ndn.DataFields{Name: name, Freshness: time.Hour, Content: make([]byte, 8000)}, ndn.DigestSigner{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// segment patches the segment number and the Nonce into both packets.
+func (b *benchNet) segment(i uint32) {
+	const at = 2 + 2 + 5 + 7 + 10 + 10 + 2 // type and length of packet and name, components
+	binary.BigEndian.PutUint32(b.interest[at:], 0x10000+i)
+	binary.BigEndian.PutUint32(b.data[at+2:], 0x10000+i)
+	binary.BigEndian.PutUint32(b.interest[at+4+2:], i)
+}
+
+func (b *benchNet) ask(tb testing.TB) {
+	if err := b.p.Parse(b.interest, &ndn.LpFields{PitToken: b.tokens[:4]}); err != nil {
+		tb.Fatal(err)
+	}
+	b.s.Receive(b.now, local1, &b.p)
+}
+
+func (b *benchNet) answer(tb testing.TB) {
+	copy(b.tokens[:], b.out.token[:])
+	if err := b.p.Parse(b.data, &ndn.LpFields{PitToken: b.tokens[:]}); err != nil {
+		tb.Fatal(err)
+	}
+	b.s.Receive(b.now, remote1, &b.p)
+}
+
+func (b *benchNet) pair(tb testing.TB, i uint32) {
+	b.segment(i)
+	b.now += 1000
+	b.ask(tb)
+	b.answer(tb)
+	b.s.Tick(b.now)
+}
+
+func (b *benchNet) check(tb testing.TB, satisfied, hits int) {
+	if c := b.s.Counters(); int(c.Satisfied) != satisfied || c.OutData != uint64(satisfied+hits) {
+		tb.Fatalf("%+v", c)
+	}
+}
+
+// BenchmarkPair is an Interest and its 8 KB Data through PIT, a FIB of
+// 100,000 routes and the content store, parsing included.
+func BenchmarkPair(b *testing.B) {
+	n := newBench(b, 100_000, 256<<20)
+	for i := range uint32(40_000) { // fill the store
+		n.pair(b, i)
+	}
+	b.ReportAllocs()
+	i := uint32(40_000)
+	for b.Loop() {
+		n.pair(b, i)
+		i++
+	}
+	n.check(b, int(i), 0)
+}
+
+// BenchmarkPairNoCache is the same without a content store.
+func BenchmarkPairNoCache(b *testing.B) {
+	n := newBench(b, 100_000, 0)
+	b.ReportAllocs()
+	i := uint32(0)
+	for b.Loop() {
+		n.pair(b, i)
+		i++
+	}
+	n.check(b, int(i), 0)
+}
+
+// BenchmarkHit is an Interest that the content store answers, out of 30,000
+// packets of 8 KB.
+func BenchmarkHit(b *testing.B) {
+	n := newBench(b, 100_000, 256<<20)
+	const held = 28_000
+	for i := range uint32(held) {
+		n.pair(b, i)
+	}
+	b.ReportAllocs()
+	i, hits := uint32(0), 0
+	for b.Loop() {
+		n.segment(i * 7919 % held)
+		n.now += 1000
+		n.ask(b)
+		i++
+		hits++
+	}
+	n.check(b, held, hits)
+}
+
+// BenchmarkPending holds so many Interests pending while pairs pass.
+func BenchmarkPending(b *testing.B) {
+	for _, pending := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(pending), func(b *testing.B) {
+			n := newBench(b, 1000, 0)
+			n.s.cfg.MaxLifetime = time.Hour
+			n.s.pit = table.NewPIT(table.PITConfig{MaxEntries: 2 << 20, MaxEntriesPerFace: 2 << 20}, 0)
+			for i := range uint32(pending) {
+				n.segment(1<<24 + i)
+				n.ask(b)
+			}
+			b.ReportAllocs()
+			i := uint32(0)
+			for b.Loop() {
+				n.pair(b, i)
+				i++
+			}
+			n.check(b, int(i), 0)
+		})
+	}
+}
+
+// TestNoAllocations is the gate of the packet path.
+func TestNoAllocations(t *testing.T) {
+	for name, cs := range map[string]int64{"content store": 8 << 20, "no content store": 0} {
+		n := newBench(t, 1000, cs)
+		i := uint32(0)
+		for ; i < 20_000; i++ {
+			n.pair(t, i)
+		}
+		if a := testing.AllocsPerRun(2000, func() { n.pair(t, i); i++ }); a != 0 {
+			t.Errorf("%s: %v allocations per pair", name, a)
+		}
+		n.check(t, int(i), 0)
+		if cs == 0 {
+			continue
+		}
+		n.segment(i - 1)
+		if a := testing.AllocsPerRun(100, func() { n.ask(t) }); a != 0 {
+			t.Errorf("%v allocations per hit", a)
+		}
+	}
+}
+
+// TestRouteMemory: a million routes in 400 MB.
+func TestRouteMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million routes")
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	n := newBench(t, 1_000_000, 0)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	used := after.HeapAlloc - before.HeapAlloc
+	t.Logf("%d MB", used>>20)
+	if used > 400<<20 {
+		t.Fatalf("a million routes take %d MB", used>>20)
+	}
+	runtime.KeepAlive(n)
+}
