@@ -99,12 +99,13 @@ func (c *Config) checkListeners(d *decoder) {
 	}
 	listen := func(group []bound, key, s string) []bound {
 		a, err := netip.ParseAddrPort(s)
-		if err != nil || a.Port() == 0 {
+		if err != nil {
 			d.fail(key, "%q is no address to listen on, such as \"0.0.0.0:6363\", \"[::]:6363\" or \"127.0.0.1:6363\"", s)
 			return group
 		}
 		for _, o := range group {
-			same := o.addr.Port() == a.Port() && o.addr.Addr().Is4() == a.Addr().Is4()
+			// Port 0 is a free one, which the log names.
+			same := a.Port() != 0 && o.addr.Port() == a.Port() && o.addr.Addr().Is4() == a.Addr().Is4()
 			if same && (o.addr.Addr() == a.Addr() || o.addr.Addr().IsUnspecified() || a.Addr().IsUnspecified()) {
 				d.fail(key, "%s overlaps %s, which is %s", s, o.key, o.addr)
 				return group

@@ -63,8 +63,8 @@ func Known(set *strategy.Set) config.Known {
 
 // Start makes a daemon of a checked configuration. On an error nothing is
 // left running.
-func Start(c *config.Config, o Options) (d *Daemon, err error) {
-	d = &Daemon{opts: o, log: o.Log.Logger(), cfg: c}
+func Start(c *config.Config, o Options) (_ *Daemon, err error) {
+	d := &Daemon{opts: o, log: o.Log.Logger(), cfg: c}
 	o.Log.SetLevel(c.Log.Level)
 	shard, err := shardConfig(c)
 	if err != nil {
