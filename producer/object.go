@@ -78,8 +78,8 @@ func SegmentCount(size uint64, segmentSize int) uint64 {
 
 // MaxSegmentSize is the largest payload of a segment of /<name>/v=…/seg=…, so
 // that the packet with every field and a signature of s, and its link header,
-// fit. It is negative when not even the name fits. Signing once may be needed
-// to know, and its error is returned.
+// fit. It is negative when that or the metadata, which holds the name twice,
+// has no room. Signing once is needed to know, and its error is returned.
 func MaxSegmentSize(name ndn.Name, s ndn.Signer) (int, error) {
 	sig, err := signatureSize(s)
 	if err != nil {
@@ -91,8 +91,16 @@ func MaxSegmentSize(name ndn.Name, s ndn.Signer) (int, error) {
 		headers   = 4 + 4 + 4          // Data, Name, Content
 		component = number + number + sigSlack
 	)
-	return ndn.MaxPacketSize - LinkRoom - len(name) - headers - meta - component - sig, nil
+	most := ndn.MaxPacketSize - LinkRoom - len(name) - headers - meta - component - sig
+	if most < len(name)+metadataSize {
+		return -1, nil
+	}
+	return most, nil
 }
+
+// metadataSize is more than the metadata takes beside the name and the start
+// of the content.
+const metadataSize = 200
 
 // sigSlack is for signatures that vary in length (ECDSA: 70 to 72 bytes).
 const sigSlack = 8

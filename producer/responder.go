@@ -276,8 +276,8 @@ func (r *Responder) segment(a *request, obj Object, name ndn.Name, n uint64) err
 	return nil
 }
 
-// ErrTooLarge says that a segment does not fit into a packet.
-var ErrTooLarge = errors.New("producer: the packet would be too large, choose smaller segments")
+// ErrTooLarge says that a name leaves too little room in a packet.
+var ErrTooLarge = errors.New("producer: the packet would be too large")
 
 // send signs and sends the Data that begins r.buf.
 func (r *Responder) send(b []byte) error {

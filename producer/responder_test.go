@@ -383,3 +383,65 @@ func TestReassembly(t *testing.T) {
 		}
 	})
 }
+
+// endless is an object of 2^62 zero bytes.
+type endless struct{ memObject }
+
+func (endless) Size() (uint64, bool)        { return 1 << 62, true }
+func (endless) ReadAt([]byte, uint64) error { return nil }
+
+type endlessStore struct{ o endless }
+
+func (s *endlessStore) Latest(Path) (Object, error)     { return &s.o, nil }
+func (s *endlessStore) At(Path, uint64) (Object, error) { return &s.o, nil }
+
+// varying is a signer whose signatures vary in length, as ECDSA's.
+type varying struct{ n int }
+
+func (v *varying) AppendSigInfo(b []byte) []byte { return ndn.DigestSigner{}.AppendSigInfo(b) }
+func (v *varying) AppendSignature(b, _ []byte) ([]byte, error) {
+	v.n++
+	return append(b, make([]byte, 66+v.n%7)...), nil
+}
+
+// TestLargestSegment: what MaxSegmentSize allows fits, with the largest
+// numbers and every name, and so does the metadata.
+func TestLargestSegment(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefix := ndn.Name(nil).AppendGeneric(strings.Repeat("n", rapid.IntRange(0, 8700).Draw(t, "name")))
+		signer := &varying{rapid.IntRange(0, 6).Draw(t, "first signature")}
+		most, err := MaxSegmentSize(prefix, signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most < 1 {
+			if len(prefix) < 4000 {
+				t.Fatalf("no room with a name of %d bytes", len(prefix))
+			}
+			return
+		}
+		rec := &recorder{tb: t}
+		store := &endlessStore{endless{memObject{version: 1 << 63, segment: most, attr: Attributes{
+			Mode: 1 << 31, Atime: 1 << 63, Btime: 1 << 63, Ctime: 1 << 63, Mtime: 1 << 63, SHA256: new([32]byte),
+		}}}}
+		r, err := New(Config{Prefix: prefix, Signer: signer, Freshness: 1 << 62}, store, rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []ndn.Name{
+			prefix.Clone().AppendNumber(ndn.TypeVersion, 1<<63).AppendNumber(ndn.TypeSegment, 1<<62/uint64(most)-1),
+			append(prefix.Clone(), ndn.MustName("/32=metadata")...),
+		} {
+			var p ndn.Packet
+			if err := p.Parse(ndn.AppendInterest(nil, &ndn.InterestFields{Name: n, CanBePrefix: true}), &ndn.LpFields{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Receive(1, &p); err != nil {
+				t.Fatalf("name of %d bytes, segment of %d: %v", len(prefix), most, err)
+			}
+			if len(rec.take()) != 1 {
+				t.Fatal("no answer")
+			}
+		}
+	})
+}

@@ -18,6 +18,9 @@ var (
 	ErrNoAnswer = errors.New("the forwarder does not answer")
 	// ErrNoManagement: it has nobody to answer it.
 	ErrNoManagement = errors.New("the forwarder has no management to register prefixes with")
+	// ErrRemote wraps these two when the transport is not local to the
+	// forwarder, which then has to allow registrations at /localhop/nfd.
+	ErrRemote = errors.New("over this transport we are a remote host to the forwarder")
 )
 
 // command is a management command that awaits its answer.
@@ -58,9 +61,13 @@ func (a *App) register(ctx context.Context, c *connection) error {
 		for try := 0; try < attempts && errors.Is(err, ErrNoAnswer); try++ {
 			err = a.run(ctx, c, "register", mgmt.Register(p, a.cfg.Origin, 0))
 		}
-		if err != nil {
-			return fmt.Errorf("registering %s: %w", p, err)
+		if err == nil {
+			continue
 		}
+		if c.server.Info().Scope != face.ScopeLocal && (errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrNoManagement)) {
+			err = fmt.Errorf("%w: %w", ErrRemote, err)
+		}
+		return fmt.Errorf("registering %s: %w", p, err)
 	}
 	return nil
 }

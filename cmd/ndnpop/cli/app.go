@@ -44,6 +44,8 @@ func appError(uri string, err error) error {
 		return nil
 	case errors.As(err, &status) && status.Code == mgmt.StatusForbidden:
 		return fmt.Errorf("%w: its policy does not let this application register the prefix; see [mgmt] of its configuration (NFD: authorizations of nfd.conf, privilege rib)", err)
+	case errors.Is(err, serve.ErrRemote):
+		return withCode(exitGaveUp, fmt.Errorf("%w; it has to allow that ([mgmt] localhop), or use its Unix socket, or TCP on the same host", err))
 	case errors.Is(err, serve.ErrNoAnswer), errors.Is(err, serve.ErrNoManagement):
 		return withCode(exitGaveUp, fmt.Errorf("%w; is the forwarder at %s overloaded, or something else?", err, uri))
 	case errors.Is(err, os.ErrPermission):
