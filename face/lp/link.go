@@ -41,6 +41,7 @@ type Link struct {
 	rel  *reliability // nil when off
 
 	in     ndn.LpPacket
+	inside bool         // the packet received lies in the link's memory
 	fields ndn.LpFields // of the packet being sent
 	hdr    ndn.LpHeader
 }
@@ -85,7 +86,8 @@ func (l *Link) Receive(now ndn.Time, frame []byte, p *ndn.Packet) (ok bool, err 
 		return false, ErrFragment
 	}
 	net, fields := in.Fragment, &in.LpFields
-	if in.FragCount > 1 {
+	l.inside = in.FragCount > 1
+	if l.inside {
 		net, fields, err = l.reas.add(now, in, &l.ctr)
 		if net == nil {
 			return false, err
@@ -102,6 +104,12 @@ func (l *Link) Receive(now ndn.Time, frame []byte, p *ndn.Packet) (ok bool, err 
 	l.ctr.InPackets++
 	return true, nil
 }
+
+// Reassembled reports whether the packet that the last call of Receive made
+// known lies in the link's memory, which the next call may reuse, and not in
+// the frame. A driver that collects packets before it passes them on copies
+// those.
+func (l *Link) Reassembled() bool { return l.inside }
 
 // admit checks which fields a packet may have, and clears those that do not
 // concern us (NFD, GenericLinkService::decodeInterest and the like).

@@ -97,7 +97,7 @@ func TestFragmentsAreWholeAndEqual(t *testing.T) {
 		var p ndn.Packet
 		for i := range out.Len() {
 			ok, err := r.Receive(1, out.Frame(i), &p)
-			if err != nil || ok != (i == out.Len()-1) {
+			if err != nil || ok != (i == out.Len()-1) || r.Reassembled() != (out.Len() > 1) {
 				t.Fatal(i, ok, err)
 			}
 		}

@@ -97,17 +97,19 @@ func TestDeliver(t *testing.T) {
 }
 
 func TestQueue(t *testing.T) {
+	noise := make([]byte, 300_000)
+	for i := range noise {
+		noise[i] = byte(rand.Uint32())
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
 		var model []byte
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		for range 200 {
+		for range 100 {
 			switch rng.IntN(5) {
 			case 0, 1:
-				p := make([]byte, rng.IntN(100_000))
-				for i := range p {
-					p[i] = byte(rng.Uint32())
-				}
+				at := rng.IntN(200_000)
+				p := noise[at : at+rng.IntN(100_000)]
 				q.append(p)
 				model = append(model, p...)
 			case 2, 3:

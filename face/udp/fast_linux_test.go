@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ndnpop/face"
+	"ndnpop/ndn"
 )
 
 // Every frame is in exactly one message, and no message breaks the kernel's
@@ -52,4 +53,42 @@ func TestMessagesCoverTheBatch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Without GSO (an old kernel, a device that cannot do it) the same frames
+// arrive.
+func TestWithoutGSO(t *testing.T) {
+	l, err := Listen("[::1]:0", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	d, err := Dial(l.c.LocalAddr().String(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.(*connected).sock.(*fast).gso.Store(false)
+	var b face.Frames
+	for i := range 200 {
+		b.Buf = append(b.Buf, byte(ndn.TypeData), 3, byte(i), 0, 0)
+		b.End()
+	}
+	if n := d.Send(&b); n != 0 {
+		t.Fatalf("%d dropped", n)
+	}
+	var in arrivals
+	for n := 0; n < b.Len(); {
+		if err := l.sock.receive(&in); err != nil {
+			t.Fatal(err)
+		}
+		for i := range in.datagrams {
+			for _, f := range in.datagrams[i].frames(nil) {
+				if len(f) != 5 || int(f[2]) != n {
+					t.Fatalf("frame %d is %x", n, f)
+				}
+				n++
+			}
+		}
+	}
 }
