@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	enc "github.com/named-data/ndnd/std/encoding"
-	ndnd "github.com/named-data/ndnd/std/ndn"
 	"github.com/named-data/ndnd/std/types/optional"
 
 	"ndnpop/ndn"
@@ -66,21 +64,20 @@ var ErrSign = errors.New("mgmt: signing failed")
 
 // AppendSignedCommand appends a command Interest that signer has signed; nil
 // stands for DigestSha256. On error b is returned as it was.
-func AppendSignedCommand(b []byte, prefix ndn.Name, module, verb string, p *ControlParameters, s Stamp, signer ndnd.Signer) ([]byte, error) {
-	name := commandName(prefix, module, verb, p)
-
-	tail := ndn.AppendTL(nil, ndn.TypeAppParameters, 0)
-	tail = appendSigInfo(tail, s, signer)
-	signed := append(append([]byte(nil), name...), tail...)
-	var sig []byte
+func AppendSignedCommand(b []byte, prefix ndn.Name, module, verb string, p *ControlParameters, s Stamp, signer ndn.Signer) ([]byte, error) {
 	if signer == nil {
-		sum := sha256.Sum256(signed)
-		sig = sum[:]
-	} else {
-		var err error
-		if sig, err = signer.Sign(enc.Wire{signed}); err != nil {
-			return b, fmt.Errorf("%w: %w", ErrSign, err)
-		}
+		signer = ndn.DigestSigner{}
+	}
+	name := commandName(prefix, module, verb, p)
+	tail := ndn.AppendTL(nil, ndn.TypeAppParameters, 0)
+	tail, err := appendSigInfo(tail, s, signer)
+	if err != nil {
+		return b, err
+	}
+	signed := append(append([]byte(nil), name...), tail...)
+	sig, err := signer.AppendSignature(nil, signed)
+	if err != nil {
+		return b, fmt.Errorf("%w: %w", ErrSign, err)
 	}
 	tail = ndn.AppendTLV(tail, ndn.TypeInterestSigVal, sig)
 	digest := sha256.Sum256(tail)
@@ -95,24 +92,19 @@ func commandName(prefix ndn.Name, module, verb string, p *ControlParameters) ndn
 	return ndn.AppendTLV(name, ndn.TypeGeneric, p.AppendTo(nil))
 }
 
-func appendSigInfo(b []byte, s Stamp, signer ndnd.Signer) []byte {
+// appendSigInfo appends an InterestSignatureInfo: the fields of the signer's
+// SignatureInfo, and the stamp.
+func appendSigInfo(b []byte, s Stamp, signer ndn.Signer) ([]byte, error) {
+	info, err := unwrap(signer.AppendSigInfo(nil), ndn.TypeSigInfo)
+	if err != nil {
+		return b, fmt.Errorf("%w: %w", ErrSign, err)
+	}
 	start := len(b)
 	b = append(b, make([]byte, 10)...)
-	typ := ndn.SigDigestSha256
-	if signer != nil {
-		typ = uint64(signer.Type())
-	}
-	b = ndn.AppendNatTLV(b, ndn.TypeSigType, typ)
-	if signer != nil {
-		if kl := signer.KeyLocator(); len(kl) > 0 {
-			n := ndn.FromNdnd(kl)
-			b = ndn.AppendTL(b, ndn.TypeKeyLocator, ndn.TLVSize(ndn.TypeName, len(n)))
-			b = n.AppendTLVTo(b)
-		}
-	}
+	b = append(b, info...)
 	b = binary.BigEndian.AppendUint64(ndn.AppendTL(b, typeSigNonce, 8), s.SigNonce)
 	b = ndn.AppendNatTLV(b, typeSigTime, uint64(s.Time.UnixMilli()))
-	return closeElement(b, start, ndn.TypeInterestSigInfo)
+	return closeElement(b, start, ndn.TypeInterestSigInfo), nil
 }
 
 // Register returns the parameters of a rib/register of prefix towards the face

@@ -12,6 +12,7 @@ import (
 	"github.com/named-data/ndnd/std/security/signer"
 
 	"ndnpop/ndn"
+	"ndnpop/producer/sign"
 )
 
 // A command is what ndnd's library takes for a signed Interest with a correct
@@ -21,11 +22,11 @@ func TestCommandReadByNdnd(t *testing.T) {
 	prefix := ndn.MustName("/cdn/a")
 	for _, tc := range []struct {
 		name   string
-		signer ndnd.Signer
+		signer ndn.Signer
 		typ    ndnd.SigType
 	}{
 		{"digest", nil, ndnd.SignatureDigestSha256},
-		{"hmac", signer.NewHmacSigner([]byte("secret")), ndnd.SignatureHmacWithSha256},
+		{"hmac", sign.NewHmac([]byte("secret")), ndnd.SignatureHmacWithSha256},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			wire, err := AppendSignedCommand(nil, Localhost(), "rib", "register",

@@ -19,6 +19,7 @@ import (
 
 	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
+	"ndnpop/producer/sign"
 )
 
 // testKey is a signer with its self-signed certificate.
@@ -55,12 +56,33 @@ func newKey(t *testing.T, kind, identity string, notAfter time.Time) testKey {
 	return testKey{s, cert.Join()}
 }
 
+// own wraps a signer of ndnd's.
+func own(s ndnd.Signer) ndn.Signer {
+	switch {
+	case s == nil:
+		return nil
+	case s.KeyLocator() == nil:
+		return hmac{s}
+	}
+	return sign.NewKey(s, ndn.FromNdnd(s.KeyLocator()))
+}
+
+// hmac is ndnd's signer with a shared key, which names none.
+type hmac struct{ s ndnd.Signer }
+
+func (hmac) AppendSigInfo(b []byte) []byte { return append(b, 0x16, 3, 0x1b, 1, byte(ndn.SigHmac)) }
+
+func (h hmac) AppendSignature(b, signed []byte) ([]byte, error) {
+	v, err := h.s.Sign(enc.Wire{signed})
+	return append(b, v...), err
+}
+
 // signed makes a rib/register by the given signer; nil signs with a digest.
 func (b *bench) signed(s ndnd.Signer, prefix ndn.Name, module, verb string) []byte {
 	b.t.Helper()
 	b.random++
 	p := proto.Register(ndn.MustName("/a"), 0, 0)
-	wire, err := proto.AppendSignedCommand(nil, prefix, module, verb, p, b.stamper.Stamp(b.wall, b.random), s)
+	wire, err := proto.AppendSignedCommand(nil, prefix, module, verb, p, b.stamper.Stamp(b.wall, b.random), own(s))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -262,7 +284,7 @@ func TestCertificates(t *testing.T) {
 	b.random++
 	p := proto.Register(ndn.MustName("/a"), 0, 0)
 	p.FaceID = optional.Some(uint64(localFace))
-	wire, err := proto.AppendSignedCommand(nil, proto.Localhop(), "rib", "register", p, b.stamper.Stamp(b.wall, b.random), keys["ecdsa"])
+	wire, err := proto.AppendSignedCommand(nil, proto.Localhop(), "rib", "register", p, b.stamper.Stamp(b.wall, b.random), own(keys["ecdsa"]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	ndnd "github.com/named-data/ndnd/std/ndn"
-
 	"ndnpop/face"
 	"ndnpop/face/lp"
 	"ndnpop/mgmt"
@@ -33,15 +31,15 @@ const commandTimeout = 15 * time.Second
 
 // Options of a Client. The zero value is usable.
 type Options struct {
-	Prefix ndn.Name    // of management; nil: /localhost/nfd
-	Signer ndnd.Signer // of commands; nil: DigestSha256
+	Prefix ndn.Name   // of management; nil: /localhost/nfd
+	Signer ndn.Signer // of commands; nil: DigestSha256
 }
 
 // Client is one connection to a forwarder. Its methods may be called from
 // several goroutines; one exchange runs at a time.
 type Client struct {
 	prefix  ndn.Name
-	signer  ndnd.Signer
+	signer  ndn.Signer
 	stamper mgmt.Stamper
 	start   time.Time
 
