@@ -86,9 +86,9 @@ func MaxSegmentSize(name ndn.Name, s ndn.Signer) (int, error) {
 		return 0, err
 	}
 	const (
-		number    = 2 + 8              // a version or segment component
-		meta      = 2 + 6 + 2 + number // MetaInfo, FreshnessPeriod, FinalBlockId
-		headers   = 4 + 4 + 4          // Data, Name, Content
+		number    = 2 + 8                   // a version or segment component
+		meta      = 2 + number + 2 + number // MetaInfo, FreshnessPeriod, FinalBlockId
+		headers   = 4 + 4 + 4               // Data, Name, Content
 		component = number + number + sigSlack
 	)
 	most := ndn.MaxPacketSize - LinkRoom - len(name) - headers - meta - component - sig
