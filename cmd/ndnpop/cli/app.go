@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -86,6 +87,7 @@ type reporter struct {
 	quiet bool
 	ready func() // called once, when the App is first ready
 
+	mu     sync.Mutex
 	served bool
 	lost   bool
 	last   time.Time
@@ -93,6 +95,8 @@ type reporter struct {
 }
 
 func (r *reporter) report(ev serve.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch ev.Kind {
 	case serve.Ready:
 		if !r.served {
