@@ -1,0 +1,257 @@
+package output
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ndnpop/consumer"
+	"ndnpop/ndn"
+)
+
+// Errors about resuming.
+var (
+	// ErrNothingToResume: there is no part file with a journal.
+	ErrNothingToResume = errors.New("nothing to resume")
+	// ErrOtherObject: the part file holds another version, object or range.
+	ErrOtherObject = errors.New("the part file does not fit")
+	// ErrBusy: another process writes the part file.
+	ErrBusy = errors.New("another fetch is writing the part file")
+)
+
+// The journal follows the part file at these distances at the latest,
+// whichever comes first.
+const (
+	journalBytes    = 64 << 20
+	journalInterval = time.Second
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// File is a Target that writes path through path.part, with a journal in
+// path.part.journal. The final name appears only when everything has been
+// written, verified and is on the disk. Until then an interruption of any
+// kind, a crash included, leaves what Resume can go on with.
+type File struct {
+	path, part string
+	f          *os.File
+	rng        string
+	resume     bool
+	isNew      bool // there was no part file before
+
+	j       journal // as it would be saved now
+	at      int64   // end of what was written
+	saved   uint64  // j.Done at the last save
+	savedAt time.Time
+	opened  bool
+}
+
+// CreateFile opens path.part for a new fetch of a range (as Range.String
+// writes it). An older part file is discarded when the object is known, not
+// before. It fails early where the final rename would fail.
+func CreateFile(path, rng string) (*File, error) { return openPart(path, rng) }
+
+// ResumeFile opens path.part to go on with. It reads what is there, checks it
+// against the journal, and adds it to sum unless sum is nil. ctx interrupts
+// that.
+func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, error) {
+	part := path + ".part"
+	j, err := readJournal(part + ".journal")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no %s.journal; run without --resume", ErrNothingToResume, part)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if j.Range != rng {
+		return nil, fmt.Errorf("%w: %s holds %s, and %s is wanted", ErrOtherObject, part, j.Range, rng)
+	}
+	f, err := openPart(path, rng)
+	if err != nil {
+		return nil, err
+	}
+	f.resume, f.j = true, j
+	if err := f.check(ctx, sum); err != nil {
+		f.f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func openPart(path, rng string) (*File, error) {
+	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+		return nil, fmt.Errorf("%s is a directory", path)
+	}
+	part := path + ".part"
+	_, err := os.Lstat(part)
+	isNew := errors.Is(err, os.ErrNotExist)
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: %s", ErrBusy, part)
+	}
+	return &File{path: path, part: part, f: f, rng: rng, isNew: isNew}, nil
+}
+
+func (f *File) journal() string { return f.part + ".journal" }
+
+// check compares the part file with its journal and cuts it to what the
+// journal vouches for.
+func (f *File) check(ctx context.Context, sum hash.Hash) error {
+	crc := crc32.New(castagnoli)
+	w := io.Writer(crc)
+	if sum != nil {
+		w = io.MultiWriter(crc, sum)
+	}
+	n, err := io.Copy(w, &ctxReader{ctx, io.LimitReader(f.f, int64(f.j.Done))})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.part, err)
+	}
+	if uint64(n) != f.j.Done || crc.Sum32() != f.j.CRC32C {
+		return fmt.Errorf("%w: %s is not what it says, perhaps after a crash; run without --resume",
+			ErrJournal, f.journal())
+	}
+	f.at, f.saved, f.savedAt = n, f.j.Done, time.Now()
+	return f.f.Truncate(n)
+}
+
+// ctxReader stops a long copy when its context ends.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *ctxReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// Open implements Target.
+func (f *File) Open(o *consumer.Object) (consumer.Resume, error) {
+	name := o.Name.String()
+	if !f.resume {
+		if err := f.f.Truncate(0); err != nil {
+			return consumer.Resume{}, err
+		}
+		f.opened = true
+		f.j = journal{Format: journalFormat, Name: name, SegmentSize: o.SegmentSize, Range: f.rng}
+		f.savedAt = time.Now()
+		return consumer.Resume{}, f.save()
+	}
+	had, err := ndn.ParseName(f.j.Name)
+	switch {
+	case err != nil:
+		return consumer.Resume{}, fmt.Errorf("%w: %w", ErrJournal, err)
+	case !had.Equal(o.Name):
+		return consumer.Resume{}, fmt.Errorf("%w: %s holds %s, and the object is now %s; run without --resume",
+			ErrOtherObject, f.part, f.j.Name, name)
+	case !o.HasVersion && f.j.Done > 0:
+		return consumer.Resume{}, fmt.Errorf("%w: %s has no version, so whether it changed cannot be known; run without --resume",
+			ErrOtherObject, name)
+	case o.SegmentSize != 0 && f.j.SegmentSize != 0 && o.SegmentSize != f.j.SegmentSize:
+		return consumer.Resume{}, fmt.Errorf("%w: segments of %s had %d bytes and have %d now; run without --resume",
+			ErrOtherObject, name, f.j.SegmentSize, o.SegmentSize)
+	}
+	f.opened = true
+	if _, err := f.f.Seek(f.at, io.SeekStart); err != nil {
+		return consumer.Resume{}, err
+	}
+	return f.j.resume(), nil
+}
+
+// Write implements Target.
+func (f *File) Write(p []byte, then consumer.Resume) error {
+	n, err := f.f.Write(p)
+	f.at += int64(n)
+	if err != nil {
+		// The journal does not know of what was written of p.
+		return fmt.Errorf("%w; what is there can be gone on with by --resume", err)
+	}
+	f.j.CRC32C = crc32.Update(f.j.CRC32C, castagnoli, p)
+	f.j.set(then)
+	if f.j.Done-f.saved >= journalBytes || time.Since(f.savedAt) >= journalInterval {
+		return f.save()
+	}
+	return nil
+}
+
+func (f *File) save() error {
+	f.saved, f.savedAt = f.j.Done, time.Now()
+	if err := f.j.save(f.journal()); err != nil {
+		return fmt.Errorf("write %s: %w", f.journal(), err)
+	}
+	return nil
+}
+
+// Commit implements Target: the content is made durable before it gets its
+// name, so that not even a power failure leaves wrong bytes there.
+func (f *File) Commit() error {
+	err := f.f.Sync()
+	if e := f.f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.part, f.path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := ignoreMissing(os.Remove(f.journal())); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(f.path))
+}
+
+// Abort implements Target.
+func (f *File) Abort(cause error) error {
+	var err error
+	switch {
+	case errors.Is(cause, ErrVerify) && !f.verifiedPrefix(cause):
+		err = f.discard()
+	case f.opened && f.j.Done > 0:
+		err = f.save()
+	case f.opened && !f.resume, !f.opened && f.isNew:
+		// Nothing arrived: leave nothing behind.
+		err = f.discard()
+	}
+	if e := f.f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// verifiedPrefix reports whether what was written before a failed
+// verification is good: it is when a packet was refused, not when the whole
+// was.
+func (f *File) verifiedPrefix(cause error) bool {
+	var p *PacketError
+	return errors.As(cause, &p) && f.j.Done > 0
+}
+
+func (f *File) discard() error {
+	return errors.Join(ignoreMissing(os.Remove(f.part)), ignoreMissing(os.Remove(f.journal())))
+}
+
+// syncDir makes a rename durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if e := d.Close(); err == nil {
+		err = e
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"ndnpop/consumer"
+	"ndnpop/ndn"
+)
+
+// journal says what a part file holds: of which object, how much, and where
+// to go on. The checksum covers the first Done bytes of the part file, so that
+// pages that a crash kept from the disk are noticed.
+type journal struct {
+	Format      int    `json:"journal"` // journalFormat
+	Name        string `json:"name"`    // with the version
+	SegmentSize uint64 `json:"segment_size"`
+	Range       string `json:"range"`
+	Segment     uint64 `json:"segment"` // go on here
+	Skip        uint64 `json:"skip"`
+	Done        uint64 `json:"done"` // bytes in the part file
+	Final       uint64 `json:"final"`
+	HasFinal    bool   `json:"has_final"`
+	CRC32C      uint32 `json:"crc32c"`
+}
+
+const (
+	journalFormat  = 1
+	maxJournalSize = 64 << 10
+	maxDone        = 1 << 62
+)
+
+// ErrJournal is wrapped by the errors of a journal that cannot be used.
+var ErrJournal = errors.New("unusable resume journal")
+
+// parseJournal reads a journal strictly: unknown fields, trailing bytes and
+// values that cannot be are refused.
+func parseJournal(b []byte) (journal, error) {
+	var j journal
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		return journal{}, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return journal{}, fmt.Errorf("%w: it goes on after its end", ErrJournal)
+	}
+	switch {
+	case j.Format != journalFormat:
+		return journal{}, fmt.Errorf("%w: format %d, not %d", ErrJournal, j.Format, journalFormat)
+	case j.Done > maxDone || j.Segment > maxDone || j.Skip > maxDone || j.Final > maxDone ||
+		j.SegmentSize > ndn.MaxPacketSize:
+		return journal{}, fmt.Errorf("%w: a number in it is too large", ErrJournal)
+	}
+	if _, err := ndn.ParseName(j.Name); err != nil {
+		return journal{}, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	return j, nil
+}
+
+func (j *journal) resume() consumer.Resume {
+	return consumer.Resume{
+		Segment: j.Segment, Skip: j.Skip, Done: j.Done, Final: j.Final, HasFinal: j.HasFinal,
+	}
+}
+
+func (j *journal) set(r consumer.Resume) {
+	j.Segment, j.Skip, j.Done, j.Final, j.HasFinal = r.Segment, r.Skip, r.Done, r.Final, r.HasFinal
+}
+
+func readJournal(path string) (journal, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return journal{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxJournalSize+1))
+	if err != nil {
+		return journal{}, err
+	}
+	if len(b) > maxJournalSize {
+		return journal{}, fmt.Errorf("%w: it is too large", ErrJournal)
+	}
+	j, err := parseJournal(b)
+	if err != nil {
+		return journal{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return j, nil
+}
+
+// save replaces the journal at path at once: a crash leaves the old or the
+// new one.
+func (j *journal) save(path string) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o666); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(tmp)))
+	}
+	return os.Rename(tmp, path)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,352 @@
+// Package output takes a fetch's content from the fetch core, verifies it,
+// and writes it: to a stream, or to a file through a part file that an
+// interrupted fetch can go on with.
+//
+// A Pipe is the core's sink. It copies each piece into recycled blocks, which
+// a goroutine of its own verifies and writes, so that neither hashing nor a
+// slow disk or reader delays the arrival of packets and the measuring of
+// round-trip times.
+package output
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"sync"
+	"sync/atomic"
+
+	"ndnpop/consumer"
+	"ndnpop/ndn"
+)
+
+// ErrVerify is wrapped by the errors of content that is not what it should be.
+var ErrVerify = errors.New("verification failed")
+
+// PacketError is a packet whose signature is wrong. It Is ErrVerify.
+type PacketError struct{ Name ndn.Name }
+
+func (e *PacketError) Error() string {
+	return fmt.Sprintf("%v: the digest signature of %s is wrong", ErrVerify, e.Name)
+}
+
+// Is makes the error an ErrVerify.
+func (e *PacketError) Is(target error) bool { return target == ErrVerify }
+
+// Verify says what is verified of each Data packet.
+type Verify uint8
+
+// Verification of Data packets.
+const (
+	VerifyNone Verify = iota
+	// VerifyDigest checks DigestSha256 signatures. Packets with other
+	// signatures pass, and the result says that not all was verified.
+	VerifyDigest
+)
+
+// Target is where content goes. Its methods are called by one goroutine at a
+// time: Open first, then Write, and at the end one of Commit and Abort.
+type Target interface {
+	// Open is told what is fetched, and says where the fetch is to begin.
+	Open(*consumer.Object) (consumer.Resume, error)
+	// Write appends p, after which the fetch would go on at then.
+	Write(p []byte, then consumer.Resume) error
+	// Commit: everything has been written and verified.
+	Commit() error
+	// Abort: the fetch failed or was interrupted; what was written is right as
+	// far as it goes unless err Is ErrVerify.
+	Abort(err error) error
+}
+
+// Config of a Pipe.
+type Config struct {
+	Verify Verify
+	// Sum hashes the whole content; Want, if not nil, is what the hash has to
+	// be, and implies Sum. A hash that the producer states in the metadata is
+	// compared too when Sum is set.
+	Sum  bool
+	Want []byte
+	// Backlog bounds the bytes that wait to be written; 0 is 8 MiB.
+	Backlog int
+	// OnRoom, if not nil, is called from the Pipe's goroutine when there is
+	// room again after Ready returned false, and OnError when it failed.
+	OnRoom  func()
+	OnError func(error)
+}
+
+const (
+	blockSize      = 256 << 10
+	defaultBacklog = 8 << 20
+)
+
+// item is one piece in a block.
+type item struct {
+	at, n int // the packet, or with nothing to verify the content alone
+	head  int // content bytes of the packet to skip
+	size  int // content bytes wanted
+	bare  bool
+}
+
+type block struct {
+	buf   []byte
+	items []item
+	then  consumer.Resume
+}
+
+// Pipe is a consumer.Sink that writes to a Target.
+type Pipe struct {
+	cfg Config
+	to  Target
+	sum hash.Hash
+	obj consumer.Object
+
+	mu      sync.Mutex
+	wake    sync.Cond
+	full    []*block // the last may still grow
+	free    []*block
+	backlog int
+	starved bool // Ready returned false
+	ended   bool // no more pieces
+	kicked  bool
+	err     error
+	done    chan struct{}
+
+	unverified atomic.Bool // some packet has a signature that was not checked
+	view       ndn.Data
+}
+
+// NewPipe makes a Pipe and starts its goroutine, which Close ends. prefix is
+// the content that to already holds when a fetch is resumed and the whole
+// content is hashed: a hash state to go on with, nil for none.
+func NewPipe(cfg Config, to Target, prefix hash.Hash) *Pipe {
+	if cfg.Backlog <= 0 {
+		cfg.Backlog = defaultBacklog
+	}
+	p := &Pipe{cfg: cfg, to: to, done: make(chan struct{})}
+	p.wake.L = &p.mu
+	if cfg.Sum || cfg.Want != nil {
+		if p.sum = prefix; p.sum == nil {
+			p.sum = sha256.New()
+		}
+	}
+	go p.work()
+	return p
+}
+
+// Metadata implements consumer.Sink.
+func (p *Pipe) Metadata(d *ndn.Data) error {
+	if p.cfg.Verify == VerifyNone {
+		return nil
+	}
+	checked, err := verify(d)
+	if !checked {
+		p.unverified.Store(true)
+	}
+	return err
+}
+
+// Object implements consumer.Sink.
+func (p *Pipe) Object(o *consumer.Object) (consumer.Resume, error) {
+	p.obj = *o
+	return p.to.Open(o)
+}
+
+// Ready implements consumer.Sink.
+func (p *Pipe) Ready() bool {
+	p.mu.Lock()
+	ok := p.backlog < p.cfg.Backlog
+	p.starved = p.starved || !ok
+	p.mu.Unlock()
+	return ok
+}
+
+// Deliver implements consumer.Sink.
+func (p *Pipe) Deliver(pc *consumer.Piece) {
+	src, it := pc.Content, item{n: len(pc.Content), size: len(pc.Content), bare: true}
+	if p.cfg.Verify != VerifyNone && pc.Wire != nil {
+		src = pc.Wire
+		it = item{n: len(pc.Wire), head: pc.Head, size: len(pc.Content)}
+	}
+	p.mu.Lock()
+	b := p.room(len(src))
+	it.at = len(b.buf)
+	b.buf = append(b.buf, src...)
+	b.items = append(b.items, it)
+	b.then = pc.Then
+	p.backlog += len(src)
+	p.mu.Unlock()
+}
+
+// room returns the block that takes n more bytes.
+func (p *Pipe) room(n int) *block {
+	if k := len(p.full); k > 0 {
+		if b := p.full[k-1]; len(b.buf)+n <= cap(b.buf) {
+			return b
+		}
+	}
+	var b *block
+	if k := len(p.free); k > 0 {
+		b, p.free = p.free[k-1], p.free[:k-1]
+	} else {
+		b = &block{buf: make([]byte, 0, max(blockSize, n))}
+	}
+	p.full = append(p.full, b)
+	return b
+}
+
+// Kick lets the goroutine take what was delivered. The driver calls it when
+// nothing more is at hand.
+func (p *Pipe) Kick() {
+	p.mu.Lock()
+	if len(p.full) > 0 && !p.kicked {
+		p.kicked = true
+		p.wake.Signal()
+	}
+	p.mu.Unlock()
+}
+
+// work is the Pipe's goroutine: it verifies and writes block after block.
+func (p *Pipe) work() {
+	defer close(p.done)
+	var batch []*block
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		for !p.kicked && !p.ended {
+			p.wake.Wait()
+		}
+		if len(p.full) == 0 && p.ended {
+			return
+		}
+		batch, p.full = p.full, batch[:0]
+		p.kicked = false
+		for i, b := range batch {
+			size := len(b.buf)
+			if p.err == nil {
+				p.mu.Unlock()
+				err := p.write(b)
+				p.mu.Lock()
+				if err != nil {
+					p.fail(err)
+				}
+			}
+			b.buf, b.items = b.buf[:0], b.items[:0]
+			p.free = append(p.free, b)
+			batch[i] = nil
+			p.backlog -= size
+			if p.starved && p.backlog <= p.cfg.Backlog/2 {
+				p.starved = false
+				p.unlocked(p.cfg.OnRoom)
+			}
+		}
+	}
+}
+
+func (p *Pipe) unlocked(f func()) {
+	if f != nil {
+		p.mu.Unlock()
+		f()
+		p.mu.Lock()
+	}
+}
+
+func (p *Pipe) fail(err error) {
+	p.err = err
+	if p.cfg.OnError != nil {
+		p.unlocked(func() { p.cfg.OnError(err) })
+	}
+}
+
+// write verifies a block, moves its content together and writes it.
+func (p *Pipe) write(b *block) error {
+	n := 0
+	for _, it := range b.items {
+		w := b.buf[it.at : it.at+it.n]
+		if !it.bare {
+			if err := p.view.Parse(w); err != nil {
+				return fmt.Errorf("output: %w", err)
+			}
+			checked, err := verify(&p.view)
+			if err != nil {
+				return err
+			}
+			if !checked {
+				p.unverified.Store(true)
+			}
+			w = p.view.Content[it.head : it.head+it.size]
+		}
+		n += copy(b.buf[n:], w)
+	}
+	if p.sum != nil {
+		p.sum.Write(b.buf[:n])
+	}
+	return p.to.Write(b.buf[:n], b.then)
+}
+
+// verify checks a digest signature; checked is false when the packet has
+// another one.
+func verify(d *ndn.Data) (checked bool, err error) {
+	if d.SigType != ndn.SigDigestSha256 {
+		return false, nil
+	}
+	if !d.VerifyDigest() {
+		return true, &PacketError{Name: d.Name.Clone()}
+	}
+	return true, nil
+}
+
+// Result is what became of the content.
+type Result struct {
+	// Sha256 of the whole content (of the fetched range), nil when it was not
+	// computed.
+	Sha256 []byte
+	// Verified: every packet's signature was checked, or the hash of the whole
+	// is the wanted one.
+	Verified bool
+}
+
+// Close waits until everything delivered has been written, and commits, or
+// aborts when cause is not nil or anything went wrong; the first error is
+// returned (cause itself if there is no other). whole says that the content
+// is the object from its first byte to its last, so that the producer's hash
+// applies. Nothing may be delivered any more.
+func (p *Pipe) Close(cause error, whole bool) (Result, error) {
+	p.mu.Lock()
+	p.ended = true
+	p.wake.Signal()
+	p.mu.Unlock()
+	<-p.done
+	err := p.err
+	if err == nil {
+		err = cause
+	}
+	var r Result
+	if p.sum != nil {
+		r.Sha256 = p.sum.Sum(nil)
+	}
+	r.Verified = p.cfg.Verify != VerifyNone && !p.unverified.Load()
+	if err == nil {
+		err = p.compare(&r, whole)
+	}
+	if err != nil {
+		r.Verified = false
+		if e := p.to.Abort(err); e != nil {
+			err = fmt.Errorf("%w (and %w)", err, e)
+		}
+		return r, err
+	}
+	return r, p.to.Commit()
+}
+
+func (p *Pipe) compare(r *Result, whole bool) error {
+	if p.cfg.Want != nil {
+		if string(p.cfg.Want) != string(r.Sha256) {
+			return fmt.Errorf("%w: SHA-256 is %x, not %x", ErrVerify, r.Sha256, p.cfg.Want)
+		}
+		r.Verified = true
+	}
+	if said := p.obj.Sha256; said != nil && r.Sha256 != nil && whole && string(said) != string(r.Sha256) {
+		return fmt.Errorf("%w: SHA-256 is %x, the producer says %x", ErrVerify, r.Sha256, said)
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+// Package run drives a fetch core on a real transport.
+//
+// Three goroutines take part: the transport's receiving one, which hands each
+// batch of frames to the core and sends the Interests that the batch allows
+// with one write; one that waits for the core's next deadline; and the output
+// Pipe's, which verifies and writes. The first two share the core under one
+// lock, taken once per batch.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"sync"
+	"time"
+
+	"ndnpop/consumer"
+	"ndnpop/consumer/cc"
+	"ndnpop/consumer/output"
+	"ndnpop/face"
+	"ndnpop/face/lp"
+	"ndnpop/ndn"
+)
+
+// ErrTransport is wrapped by the errors of a connection to the forwarder that
+// ended during the fetch.
+var ErrTransport = errors.New("the connection to the forwarder ended")
+
+// Options of a fetch.
+type Options struct {
+	// Transport is connected to the forwarder. Run owns and closes it.
+	Transport  face.Server
+	Fetch      consumer.Config
+	Controller cc.Controller
+	Tracer     consumer.Tracer // may be nil
+	// Target gets the content; Output says how it is checked on the way.
+	Target output.Target
+	Output output.Config
+	// Prefix is the hash state of what Target already holds, nil if nothing.
+	Prefix hash.Hash
+	// Progress, if not nil, is called about every Interval (100 ms) from a
+	// goroutine of its own.
+	Progress func(Progress)
+	Interval time.Duration
+}
+
+// Progress of a fetch.
+type Progress struct {
+	Object consumer.Object // Name is nil before it is known
+	Stats  consumer.Stats
+	Total  uint64 // output bytes wanted, if known
+	Known  bool
+	Done   uint64 // output bytes delivered, earlier ones included
+}
+
+// Result of a fetch, as far as it came.
+type Result struct {
+	Progress
+	Output output.Result
+	// Complete: everything was fetched, verified and written.
+	Complete bool
+	Elapsed  time.Duration
+}
+
+// Run fetches until everything is written, the fetch fails, or ctx ends. The
+// result is valid in each case. After an end of ctx the error is ctx's cause.
+func Run(ctx context.Context, o Options) (Result, error) {
+	d := &driver{start: time.Now(), tr: o.Transport, poke: make(chan struct{}, 1), over: make(chan struct{}), armed: ndn.Never}
+	d.link = lp.New(lp.Config{
+		MTU: o.Transport.MTU(), Fragment: !o.Transport.Info().Stream, Application: true,
+		FirstSequence: o.Fetch.Seed, Marking: lp.Marking{Off: true},
+	})
+	out := o.Output
+	out.OnRoom, out.OnError = d.room, d.fail
+	d.pipe = output.NewPipe(out, o.Target, o.Prefix)
+	f, err := consumer.New(o.Fetch, o.Controller, d.pipe, o.Tracer, d.now())
+	if err != nil {
+		o.Transport.Close()
+		_, err = d.pipe.Close(err, false)
+		return Result{}, err
+	}
+	d.f = f
+
+	var wg sync.WaitGroup
+	wg.Add(2)
+	go func() { defer wg.Done(); o.Transport.Serve(d) }()
+	go func() { defer wg.Done(); d.timers() }()
+	if o.Progress != nil {
+		wg.Add(1)
+		go func() { defer wg.Done(); d.report(o.Progress, o.Interval) }()
+	}
+	d.mu.Lock()
+	d.pump(d.now())
+	d.mu.Unlock()
+
+	select {
+	case <-d.over:
+	case <-ctx.Done():
+		d.fail(context.Cause(ctx))
+	}
+	o.Transport.Close()
+	wg.Wait()
+	res := Result{Progress: d.progress()}
+	whole := o.Fetch.Range.Kind == consumer.RangeAll
+	res.Output, err = d.pipe.Close(f.Err(), whole)
+	res.Complete = err == nil
+	res.Elapsed = time.Since(d.start)
+	return res, err
+}
+
+// driver connects core, link service, transport and output.
+type driver struct {
+	start time.Time
+	tr    face.Server
+	pipe  *output.Pipe
+	poke  chan struct{} // the deadline came nearer
+	over  chan struct{} // closed when the fetch is done
+
+	mu     sync.Mutex
+	f      *consumer.Fetch
+	link   *lp.Link
+	frames face.Frames
+	buf    []byte
+	p      ndn.Packet
+	armed  ndn.Time // when timers will look next
+	ended  bool
+}
+
+// now is the core's time: nanoseconds since the start, never zero.
+func (d *driver) now() ndn.Time { return ndn.Time(time.Since(d.start)) + 1 }
+
+// Receive implements face.Receiver.
+func (d *driver) Receive(frames [][]byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	for _, fr := range frames {
+		ok, err := d.link.Receive(now, fr, &d.p)
+		if err != nil || !ok {
+			continue // counted by the link
+		}
+		switch d.p.Kind {
+		case ndn.KindData:
+			d.f.Data(now, &d.p)
+		case ndn.KindNack:
+			d.f.Nack(now, &d.p)
+		}
+	}
+	d.pump(now)
+}
+
+// Flush implements face.Receiver.
+func (d *driver) Flush() { d.pipe.Kick() }
+
+// Closed implements face.Receiver.
+func (d *driver) Closed(err error) {
+	d.fail(fmt.Errorf("%w: %w", ErrTransport, err))
+}
+
+// pump sends what may leave, and sees to timers and the end.
+func (d *driver) pump(now ndn.Time) {
+	for {
+		var ok bool
+		if d.buf, ok = d.f.Next(now, d.buf[:0]); !ok {
+			break
+		}
+		if err := d.link.Send(now, d.buf, d.f.Fields(), &d.frames); err != nil {
+			d.f.Fail(now, fmt.Errorf("send %d bytes of Interest: %w", len(d.buf), err))
+		}
+	}
+	if d.frames.Len() > 0 {
+		d.tr.Send(&d.frames) // what is dropped times out
+		d.frames.Reset()
+	}
+	d.after()
+}
+
+func (d *driver) after() {
+	if d.f.Done() {
+		if !d.ended {
+			d.ended = true
+			close(d.over)
+		}
+		return
+	}
+	if min(d.f.Deadline(), d.link.Deadline()) < d.armed {
+		select {
+		case d.poke <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// timers waits for deadlines. A deadline that moved away is noticed when it
+// would have come; one that came nearer, by a poke.
+func (d *driver) timers() {
+	t := time.NewTimer(time.Hour)
+	defer t.Stop()
+	for {
+		select {
+		case <-d.over:
+			return
+		case <-d.poke:
+		case <-t.C:
+		}
+		d.mu.Lock()
+		now := d.now()
+		if d.f.Deadline() <= now || d.link.Deadline() <= now {
+			d.link.Tick(now, &d.frames)
+			for wire, ok := d.link.GaveUp(); ok; wire, ok = d.link.GaveUp() {
+				var in ndn.Interest
+				if in.Parse(wire) == nil {
+					d.f.LinkGaveUp(now, &in)
+				}
+			}
+			d.f.Tick(now)
+			d.armed = 0 // this goroutine looks by itself
+			d.pump(now)
+		}
+		d.armed = min(d.f.Deadline(), d.link.Deadline())
+		wait := time.Hour
+		if d.armed != ndn.Never {
+			wait = max(d.armed.Sub(now), 50*time.Microsecond)
+		}
+		d.mu.Unlock()
+		t.Reset(wait)
+	}
+}
+
+// room is the Pipe's news that content may be delivered again.
+func (d *driver) room() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	d.f.Drain(now)
+	d.pump(now)
+	d.pipe.Kick()
+}
+
+// fail ends the fetch from outside. Once it is done this does nothing.
+func (d *driver) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.f.Fail(d.now(), err)
+	d.after()
+}
+
+func (d *driver) progress() Progress {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var p Progress
+	p.Object, _ = d.f.Object()
+	p.Stats = d.f.Stats()
+	p.Total, p.Known, p.Done = d.f.Total()
+	return p
+}
+
+func (d *driver) report(to func(Progress), every time.Duration) {
+	if every <= 0 {
+		every = 100 * time.Millisecond
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-d.over:
+			to(d.progress())
+			return
+		case <-t.C:
+			to(d.progress())
+		}
+	}
+}
