@@ -1,0 +1,279 @@
+package output
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"ndnpop/consumer"
+	"ndnpop/ndn"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var objectV1 = consumer.Object{Name: ndn.MustName("/o/v=1"), HasVersion: true, Version: 1, SegmentSize: 100}
+
+func create(t testing.TB, path string) *File {
+	t.Helper()
+	f, err := CreateFile(path, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Open(&objectV1); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func mustWrite(t testing.TB, f *File, p string, done uint64) {
+	t.Helper()
+	if err := f.Write([]byte(p), consumer.Resume{Segment: done / 100, Done: done}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
+
+func TestCommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := create(t, path)
+	mustWrite(t, f, "content", 7)
+	if b, _ := os.ReadFile(path); string(b) != "old" {
+		t.Fatalf("the final name holds %q before the end", b)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "content" {
+		t.Fatalf("%q", b)
+	}
+	if exists(path+".part") || exists(path+".part.journal") {
+		t.Fatal("part file or journal is left")
+	}
+}
+
+// A crash at any point leaves a part file that ResumeFile continues rightly or
+// refuses.
+func TestCrash(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		path := filepath.Join(dir, "f")
+		f := create(t, path)
+		var all []byte
+		for i := range rapid.IntRange(1, 6).Draw(rt, "writes") {
+			p := bytes.Repeat([]byte{byte(i + 1)}, rapid.IntRange(0, 300).Draw(rt, "n"))
+			all = append(all, p...)
+			mustWrite(t, f, string(p), uint64(len(all)))
+			if rapid.Bool().Draw(rt, "save") {
+				if err := f.save(); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		f.f.Close() // the crash; perhaps the disk lost something
+		part := path + ".part"
+		b, _ := os.ReadFile(part)
+		if len(b) > 0 && rapid.Bool().Draw(rt, "lost") {
+			at := rapid.IntRange(0, len(b)-1).Draw(rt, "at")
+			if rapid.Bool().Draw(rt, "truncated") {
+				b = b[:at]
+			} else {
+				b[at] = 0
+			}
+			os.WriteFile(part, b, 0o600)
+		}
+		sum := sha256.New()
+		g, err := ResumeFile(t.Context(), path, "all", sum)
+		if err != nil {
+			if !errors.Is(err, ErrJournal) {
+				rt.Fatal(err)
+			}
+			return
+		}
+		defer g.f.Close()
+		r, err := g.Open(&objectV1)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		had, _ := os.ReadFile(part)
+		want := sha256.Sum256(all[:r.Done])
+		if !bytes.Equal(had, all[:r.Done]) || !bytes.Equal(sum.Sum(nil), want[:]) {
+			rt.Fatalf("goes on after %d bytes with %d others", r.Done, len(had))
+		}
+	})
+}
+
+func TestNothingToResume(t *testing.T) {
+	_, err := ResumeFile(t.Context(), filepath.Join(t.TempDir(), "f"), "all", nil)
+	if !errors.Is(err, ErrNothingToResume) {
+		t.Fatal(err)
+	}
+}
+
+func TestTwoWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f := create(t, path)
+	defer f.f.Close()
+	if _, err := CreateFile(path, "all"); !errors.Is(err, ErrBusy) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestUnversionedIsNotResumed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	o := consumer.Object{Name: ndn.MustName("/o")}
+	f, _ := CreateFile(path, "all")
+	if _, err := f.Open(&o); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, f, "x", 1)
+	if err := f.Abort(errors.New("stop")); err != nil {
+		t.Fatal(err)
+	}
+	g, err := ResumeFile(t.Context(), path, "all", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.f.Close()
+	if _, err := g.Open(&o); !errors.Is(err, ErrOtherObject) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// A fetch that fails before it knows the object leaves an older part file as
+// it was, and none where there was none.
+func TestAbortBeforeOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f, err := CreateFile(path, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Abort(errors.New("no forwarder")); err != nil {
+		t.Fatal(err)
+	}
+	if exists(path + ".part") {
+		t.Fatal("an empty part file is left")
+	}
+	g := create(t, path)
+	mustWrite(t, g, "partial", 7)
+	g.Abort(errors.New("interrupted"))
+	f, _ = CreateFile(path, "all")
+	f.Abort(errors.New("no forwarder"))
+	if _, err := ResumeFile(t.Context(), path, "all", nil); err != nil {
+		t.Fatalf("the older part file is gone: %v", err)
+	}
+}
+
+func TestBadPaths(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := CreateFile(dir, "all"); err == nil || !strings.Contains(err.Error(), "directory") {
+		t.Errorf("a directory: %v", err)
+	}
+	if _, err := CreateFile(filepath.Join(dir, "no", "such"), "all"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing directory: %v", err)
+	}
+}
+
+func TestPipeOrderAndPool(t *testing.T) {
+	var buf bytes.Buffer
+	p := NewPipe(Config{Backlog: 1 << 20, Sum: true}, NewStream(&buf, "buffer"), nil)
+	var want []byte
+	for i := range 3000 {
+		for !p.Ready() {
+			p.Kick()
+		}
+		c := bytes.Repeat([]byte{byte(i)}, 1+i%5000)
+		want = append(want, c...)
+		p.Deliver(&consumer.Piece{Content: c, Then: consumer.Resume{Done: uint64(len(want))}})
+		if i%7 == 0 {
+			p.Kick()
+		}
+	}
+	r, err := p.Close(nil, true)
+	sum := sha256.Sum256(want)
+	if err != nil || !bytes.Equal(buf.Bytes(), want) || !bytes.Equal(r.Sha256, sum[:]) || r.Verified {
+		t.Fatalf("%v, %d of %d bytes, %+v", err, buf.Len(), len(want), r)
+	}
+	if n := len(p.free); n > (1<<20)/blockSize+2 {
+		t.Errorf("%d blocks were made", n)
+	}
+}
+
+func TestPipeVerifiesAndCuts(t *testing.T) {
+	var buf bytes.Buffer
+	p := NewPipe(Config{Verify: VerifyDigest}, NewStream(&buf, "buffer"), nil)
+	w, err := ndn.AppendData(nil, &ndn.DataFields{Name: ndn.MustName("/a/seg=0"), Content: []byte("0123456789")}, ndn.DigestSigner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Deliver(&consumer.Piece{Wire: w, Content: []byte("234"), Head: 2})
+	p.Deliver(&consumer.Piece{Wire: w, Content: []byte("01"), Head: 0})
+	r, err := p.Close(nil, false)
+	if err != nil || buf.String() != "23401" || !r.Verified {
+		t.Fatalf("%v, %q, %+v", err, buf.String(), r)
+	}
+}
+
+func BenchmarkPipe(b *testing.B) {
+	for _, v := range []struct {
+		name string
+		v    Verify
+	}{{"none", VerifyNone}, {"digest", VerifyDigest}} {
+		b.Run(v.name, func(b *testing.B) {
+			out, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer out.Close()
+			p := NewPipe(Config{Verify: v.v}, NewStream(out, "null"), nil)
+			w, _ := ndn.AppendData(nil, &ndn.DataFields{Name: ndn.MustName("/a/seg=0"), Content: make([]byte, 8000)}, ndn.DigestSigner{})
+			var d ndn.Data
+			d.Parse(w)
+			pc := consumer.Piece{Wire: d.Wire, Content: d.Content}
+			b.SetBytes(8000)
+			b.ReportAllocs()
+			for b.Loop() {
+				for !p.Ready() {
+					p.Kick()
+				}
+				p.Deliver(&pc)
+				p.Kick()
+			}
+			if _, err := p.Close(nil, false); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte(`{"journal":1,"name":"/o/v=1","segment_size":100,"range":"all","segment":3,"skip":0,"done":300,"final":0,"has_final":false,"crc32c":12}`))
+	f.Add([]byte(`{"journal":1,"done":18446744073709551615}`))
+	f.Add([]byte(`{} {}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j, err := parseJournal(b)
+		if err != nil {
+			if !errors.Is(err, ErrJournal) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		path := filepath.Join(t.TempDir(), "j")
+		if err := j.save(path); err != nil {
+			t.Fatal(err)
+		}
+		if k, err := readJournal(path); err != nil || k != j {
+			t.Fatalf("%+v became %+v: %v", j, k, err)
+		}
+	})
+}
