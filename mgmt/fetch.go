@@ -11,11 +11,11 @@ import (
 // Errors of an exchange with a forwarder.
 var (
 	// ErrTimeout: the forwarder did not answer.
-	ErrTimeout = errors.New("mgmt: no answer")
+	ErrTimeout = errors.New("no answer")
 	// ErrNack: the Interest came back; there is no management behind it.
-	ErrNack = errors.New("mgmt: the forwarder does not manage itself here")
+	ErrNack = errors.New("the forwarder does not manage itself here")
 	// ErrTooLarge: a dataset is larger than its reader allows.
-	ErrTooLarge = errors.New("mgmt: dataset is too large")
+	ErrTooLarge = errors.New("the dataset is too large")
 )
 
 // Bounds of a fetch.
