@@ -17,11 +17,11 @@ const (
 
 // begin prepares the context for a call of a strategy's handler.
 func (s *Shard) begin(now ndn.Time, b *bound, e *table.PitEntry, event string) {
-	s.setup = strategy.Setup{Now: now, Entry: e, Label: b.name, Event: event}
+	c := s.ctx.Begin()
+	*c = strategy.Setup{Now: now, Entry: e, Label: b.name, Event: event}
 	if e != nil {
-		s.setup.Name, s.setup.Strategy = e.Name, e.Strategy
+		c.Name, c.Strategy = e.Name, e.Strategy
 	}
-	s.ctx.Begin(&s.setup)
 }
 
 // withPacket adds the Interest at hand to the context.

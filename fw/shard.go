@@ -67,7 +67,6 @@ type Shard struct {
 	buf     []byte
 	fields  ndn.LpFields
 	parsed  ndn.Interest
-	setup   strategy.Setup
 	token   [table.TokenLen]byte
 	token2  [32]byte
 	given   ndn.Interest

@@ -113,9 +113,11 @@ func NewContext(core Core, h ndn.Hasher, m *table.Measurements, seed uint64) *Co
 	return &Context{shared: shared{core: core, hasher: h, measured: m, rng: seed}}
 }
 
-// Begin prepares the context for an event.
-func (c *Context) Begin(s *Setup) {
-	c.s, c.hops, c.fib, c.looked, c.non, c.out = *s, nil, nil, false, false, Outcome{}
+// Begin prepares the context for an event. The shard fills in the Setup, which
+// still holds what the last event left.
+func (c *Context) Begin() *Setup {
+	c.hops, c.fib, c.looked, c.non, c.out = nil, nil, false, false, Outcome{}
+	return &c.s
 }
 
 // End returns what the handler asked for, and detaches the context from the
@@ -125,7 +127,7 @@ func (c *Context) End() Outcome {
 	return c.out
 }
 
-// Setup is what the shard put into Begin.
+// Setup is what the shard knows about the event.
 func (c *Context) Setup() *Setup { return &c.s }
 
 // SetTracer makes t see every decision; nil turns tracing off.
