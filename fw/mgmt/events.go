@@ -41,6 +41,12 @@ func (q *eventQueue) put(e run.Event) {
 	q.wakeUp()
 }
 
+func (q *eventQueue) lostEvents() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lost
+}
+
 func (q *eventQueue) take() []run.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()

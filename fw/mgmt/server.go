@@ -45,7 +45,8 @@ type Counters struct {
 	Unsent      uint64 // answers that the forwarder's queue refused
 	Announced   uint64 // routes announced to or withdrawn from the routing daemon
 	FaceEvents  uint64
-	EventsInHub uint64 // face events kept for those who ask later
+	EventsKept  uint64 // for those who ask later
+	EventsLost  uint64 // not published, because too many came at once
 }
 
 // Server answers management requests of one forwarder.
@@ -135,7 +136,8 @@ func (s *Server) Counters() Counters {
 		Refused: s.count.refused.Load(), Datasets: s.count.datasets.Load(),
 		Segments: s.count.segments.Load(), Unknown: s.count.unknown.Load(),
 		Unsent: s.count.unsent.Load(), Announced: s.adverts.confirmed,
-		FaceEvents: s.events.published, EventsInHub: uint64(len(s.events.kept)),
+		FaceEvents: s.events.published, EventsKept: uint64(len(s.events.kept)),
+		EventsLost: s.queue.lostEvents(),
 	}
 }
 

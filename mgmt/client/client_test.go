@@ -1,0 +1,167 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ndnpop/face"
+	"ndnpop/face/lp"
+	"ndnpop/face/mem"
+	"ndnpop/mgmt"
+	"ndnpop/ndn"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// peer is a forwarder's end of a connection that answers as answer says.
+type peer struct {
+	tr     face.Server
+	link   *lp.Link
+	p      ndn.Packet
+	out    face.Frames
+	answer func(i *ndn.Interest) (wire []byte, f *ndn.LpFields)
+}
+
+func (p *peer) Receive(frames [][]byte) {
+	for _, fr := range frames {
+		if ok, err := p.link.Receive(1, fr, &p.p); !ok || err != nil || p.p.Kind != ndn.KindInterest {
+			continue
+		}
+		wire, f := p.answer(&p.p.Interest)
+		if wire == nil {
+			continue
+		}
+		p.out.Reset()
+		if p.link.Send(1, wire, f, &p.out) == nil {
+			p.tr.Send(&p.out)
+		}
+	}
+}
+
+func (p *peer) Flush()       {}
+func (p *peer) Closed(error) {}
+
+// connect returns a client of a peer, and a function that ends the peer.
+func connect(t *testing.T, answer func(i *ndn.Interest) ([]byte, *ndn.LpFields)) (*Client, func()) {
+	t.Helper()
+	a, b := mem.Pair()
+	p := &peer{tr: a, link: lp.New(lp.Config{}), answer: answer}
+	done := make(chan struct{})
+	go func() {
+		_ = a.Serve(p)
+		close(done)
+	}()
+	c := New(b, Options{})
+	end := func() {
+		_ = a.Close()
+		<-done
+	}
+	t.Cleanup(func() {
+		c.Close()
+		end()
+	})
+	return c, end
+}
+
+func dataWire(t *testing.T, f ndn.DataFields) []byte {
+	t.Helper()
+	w, err := ndn.AppendData(nil, &f, ndn.DigestSigner{})
+	if err != nil {
+		t.Error(err)
+	}
+	return w
+}
+
+func TestCommand(t *testing.T) {
+	c, _ := connect(t, func(i *ndn.Interest) ([]byte, *ndn.LpFields) {
+		r := mgmt.ControlResponse{Code: 404, Text: "no such face"}
+		return dataWire(t, ndn.DataFields{Name: i.Name, Content: r.AppendTo(nil)}), nil
+	})
+	for range 3 {
+		r, err := c.Command(context.Background(), "faces", "update", &mgmt.ControlParameters{})
+		if err != nil || r.Code != 404 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+func TestNack(t *testing.T) {
+	c, _ := connect(t, func(i *ndn.Interest) ([]byte, *ndn.LpFields) {
+		return i.Wire, &ndn.LpFields{IsNack: true, NackReason: ndn.NackNoRoute}
+	})
+	if _, err := c.Command(context.Background(), "rib", "register", &mgmt.ControlParameters{}); !errors.Is(err, mgmt.ErrNack) {
+		t.Error(err)
+	}
+	if _, err := c.Dataset(context.Background(), "rib", "list", nil); !errors.Is(err, mgmt.ErrNack) {
+		t.Error(err)
+	}
+	if err := c.Events(context.Background(), func(mgmt.FaceEvent) error { return nil }); !errors.Is(err, mgmt.ErrNack) {
+		t.Error(err)
+	}
+}
+
+// An answer that is no answer is an error, not a success.
+func TestMalformedAnswer(t *testing.T) {
+	c, _ := connect(t, func(i *ndn.Interest) ([]byte, *ndn.LpFields) {
+		return dataWire(t, ndn.DataFields{Name: i.Name, Content: []byte("hello")}), nil
+	})
+	if _, err := c.Command(context.Background(), "rib", "register", &mgmt.ControlParameters{}); !errors.Is(err, mgmt.ErrMalformed) {
+		t.Error(err)
+	}
+}
+
+// Whoever waits is released when the connection or the context ends.
+func TestEnds(t *testing.T) {
+	asked := make(chan struct{}, 10)
+	c, end := connect(t, func(*ndn.Interest) ([]byte, *ndn.LpFields) {
+		asked <- struct{}{}
+		return nil, nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := c.Command(ctx, "rib", "register", &mgmt.ControlParameters{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	go func() {
+		<-asked
+		end()
+	}()
+	if _, err := c.Dataset(context.Background(), "rib", "list", nil); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// Events are asked for one after another, and fn's error ends them.
+func TestEvents(t *testing.T) {
+	stop := errors.New("enough")
+	prefix := mgmt.Localhost().AppendGeneric("faces").AppendGeneric("events")
+	c, _ := connect(t, func(i *ndn.Interest) ([]byte, *ndn.LpFields) {
+		seq := uint64(41)
+		if comp, ok := i.Name.At(-1); ok && comp.Type == ndn.TypeSequenceNum {
+			seq, _ = comp.Number()
+		} else if !i.CanBePrefix || !i.MustBeFresh {
+			t.Error("the first Interest is not for the newest event")
+		}
+		e := mgmt.FaceEvent{Kind: mgmt.FaceEventUp, FaceID: seq, URI: "a", LocalURI: "b"}
+		return dataWire(t, ndn.DataFields{Name: prefix.Clone().AppendNumber(ndn.TypeSequenceNum, seq), Content: e.AppendTo(nil)}), nil
+	})
+	var seen []uint64
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := c.Events(ctx, func(e mgmt.FaceEvent) error {
+		if seen = append(seen, e.FaceID); len(seen) == 4 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || len(seen) != 4 || seen[0] != 41 || seen[3] != 44 {
+		t.Errorf("%v, %v", seen, err)
+	}
+}
