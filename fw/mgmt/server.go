@@ -36,17 +36,17 @@ type Refusal struct {
 
 // Counters count since the server was made.
 type Counters struct {
-	Commands    uint64 // answered with 200
-	Failed      uint64 // answered with another code, except 403
-	Refused     uint64 // answered with 403
-	Datasets    uint64 // encoded
-	Segments    uint64 // of datasets, answered
-	Unknown     uint64 // Interests that name nothing there is
-	Unsent      uint64 // answers that the forwarder's queue refused
-	Announced   uint64 // routes announced to or withdrawn from the routing daemon
-	FaceEvents  uint64
-	EventsKept  uint64 // for those who ask later
-	EventsLost  uint64 // not published, because too many came at once
+	Commands   uint64 // answered with 200
+	Failed     uint64 // answered with another code, except 403
+	Refused    uint64 // answered with 403
+	Datasets   uint64 // encoded
+	Segments   uint64 // of datasets, answered
+	Unknown    uint64 // Interests that name nothing there is
+	Unsent     uint64 // answers that the forwarder's queue refused
+	Announced  uint64 // routes announced to or withdrawn from the routing daemon
+	FaceEvents uint64
+	EventsKept uint64 // for those who ask later
+	EventsLost uint64 // not published, because too many came at once
 }
 
 // Server answers management requests of one forwarder.
