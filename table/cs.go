@@ -132,10 +132,10 @@ func (cs *CS) memory() int64 {
 		int64(cs.packets)*csEntryCost + int64(cs.nodeCount)*csNodeCost
 }
 
-// over reports whether the capacity would be exceeded with so many more
-// entries and pages.
-func (cs *CS) over(entries, pages int64) bool {
-	return cs.memory()+entries*csEntryCost+pages*int64(cs.mem.pageSize) > cs.cfg.Capacity
+// over reports whether the capacity would be exceeded with so many bytes and
+// pages more.
+func (cs *CS) over(bytes, pages int64) bool {
+	return cs.memory()+bytes+pages*int64(cs.mem.pageSize) > cs.cfg.Capacity
 }
 
 func (cs *CS) hintHash(hint []byte) uint64 {
@@ -174,7 +174,7 @@ func (cs *CS) Insert(now ndn.Time, d *ndn.Data, hint []byte, hashes []uint64) bo
 			return true
 		}
 	}
-	if !cs.makeRoom(class) {
+	if !cs.makeRoom(class, csEntryCost+int64(d.NameLen)*csNodeCost) {
 		cs.info.Refused++
 		return false
 	}
@@ -212,8 +212,9 @@ func (cs *CS) fill(slot uint32, now ndn.Time, d *ndn.Data, hint []byte) {
 	cs.info.Inserts++
 }
 
-// makeRoom evicts until a slot of a class can be had.
-func (cs *CS) makeRoom(class int) bool {
+// makeRoom evicts until a slot of a class can be had, and records of so many
+// bytes.
+func (cs *CS) makeRoom(class int, records int64) bool {
 	if classSize(class) > cs.mem.pageSize {
 		return false
 	}
@@ -222,9 +223,9 @@ func (cs *CS) makeRoom(class int) bool {
 	}
 	for tries := 0; ; {
 		switch {
-		case cs.mem.hasRoom(class) && !cs.over(1, 0):
+		case cs.mem.hasRoom(class) && !cs.over(records, 0):
 			return true
-		case !cs.mem.hasRoom(class) && !cs.over(1, 1):
+		case !cs.mem.hasRoom(class) && !cs.over(records, 1):
 			if cs.mem.addPage() {
 				return true
 			}
