@@ -29,6 +29,12 @@ func (s *Shard) RemoveNextHop(_ ndn.Time, prefix ndn.Name, face ndn.FaceID) bool
 // change the shard, and keeps nothing it got.
 func (s *Shard) EachRoute(fn func(*table.FibEntry) bool) { s.fib.Each(fn) }
 
+// EachRouteFrom is EachRoute in parts, between which the shard may do other
+// things; see table.FIB.EachFrom.
+func (s *Shard) EachRouteFrom(from uint32, fn func(*table.FibEntry) bool) (next uint32) {
+	return s.fib.EachFrom(from, fn)
+}
+
 // bound is a strategy at the prefix it was chosen for.
 type bound struct {
 	live   bool // still chosen

@@ -161,6 +161,14 @@ func (f *FIB) Each(fn func(*FibEntry) bool) {
 	f.set.each(func(_ ndn.Name, e *FibEntry) bool { return fn(e) })
 }
 
+// EachFrom is Each in parts, between which the table may change: it begins at
+// from, 0 at first, and returns where to go on, 0 at the end. An entry that
+// stays in the table all the time is passed once; one that leaves or comes
+// meanwhile may be missed or, if it left and came back, be passed twice.
+func (f *FIB) EachFrom(from uint32, fn func(*FibEntry) bool) (next uint32) {
+	return f.set.eachFrom(from, func(_ ndn.Name, e *FibEntry) bool { return fn(e) })
+}
+
 func (e *FibEntry) hop(face ndn.FaceID) int {
 	for i := range e.Hops {
 		if e.Hops[i].Face == face {

@@ -83,10 +83,15 @@ func (p *prefixes[T]) remove(slot uint32) {
 
 // each calls f for every prefix, in the order of their slots, until f returns
 // false.
-func (p *prefixes[T]) each(f func(name ndn.Name, v *T) bool) {
-	for i := range p.slab.n {
+func (p *prefixes[T]) each(f func(name ndn.Name, v *T) bool) { p.eachFrom(0, f) }
+
+// eachFrom does so from a slot on and returns the slot to go on with, 0 at
+// the end.
+func (p *prefixes[T]) eachFrom(from uint32, f func(name ndn.Name, v *T) bool) (next uint32) {
+	for i := from; i < p.slab.n; i++ {
 		if e := p.slab.at(i); e.live && !f(e.name, &e.value) {
-			return
+			return i + 1
 		}
 	}
+	return 0
 }

@@ -9,22 +9,38 @@ import (
 	"ndnpop/table"
 )
 
-// FIB lists the FIB in canonical order of prefixes; next hops by cost.
+// listBatch is how many entries are copied under one hold of the shard's lock.
+const listBatch = 256
+
+// FIB lists the FIB in canonical order of prefixes; next hops by cost. Large
+// ones are copied in parts, so that forwarding does not stall; a prefix that
+// changes meanwhile is listed as it was before or after.
 func (f *Forwarder) FIB() []FibEntry {
 	var list []FibEntry
 	u := f.units[0]
-	u.mu.Lock()
-	u.shard.EachRoute(func(e *table.FibEntry) bool {
-		c := FibEntry{Prefix: e.Prefix.Clone(), NextHops: make([]NextHop, len(e.Hops))}
-		for i, h := range e.Hops {
-			c.NextHops[i] = NextHop{Face: h.Face, Cost: h.Cost}
+	for next, more := uint32(0), true; more; more = next != 0 {
+		n := 0
+		u.mu.Lock()
+		next = u.shard.EachRouteFrom(next, func(e *table.FibEntry) bool {
+			c := FibEntry{Prefix: e.Prefix.Clone(), NextHops: make([]NextHop, len(e.Hops))}
+			for i, h := range e.Hops {
+				c.NextHops[i] = NextHop{Face: h.Face, Cost: h.Cost}
+			}
+			list = append(list, c)
+			n++
+			return n < listBatch
+		})
+		u.mu.Unlock()
+	}
+	slices.SortStableFunc(list, func(a, b FibEntry) int { return a.Prefix.Compare(b.Prefix) })
+	// One that left and came back may be there twice: the later copy counts.
+	out := list[:0]
+	for i := range list {
+		if i+1 == len(list) || !list[i].Prefix.Equal(list[i+1].Prefix) {
+			out = append(out, list[i])
 		}
-		list = append(list, c)
-		return true
-	})
-	u.mu.Unlock()
-	slices.SortFunc(list, func(a, b FibEntry) int { return a.Prefix.Compare(b.Prefix) })
-	return list
+	}
+	return out
 }
 
 // SetStrategy chooses the strategy of a prefix and returns its full,
