@@ -333,8 +333,8 @@ func (s *Server) sendAdverts(now ndn.Time) {
 
 func systemRandom() uint64 {
 	var b [8]byte
-	// It does not fail (crypto/rand.Read).
-	rand.Read(b[:])
+	// It does not fail (crypto/rand).
+	_, _ = rand.Read(b[:])
 	return binary.LittleEndian.Uint64(b[:])
 }
 
