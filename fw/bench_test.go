@@ -17,14 +17,14 @@ import (
 type sink struct {
 	buf   [ndn.MaxPacketSize]byte
 	token [32]byte
-	n     int
+	size  int // of the Interest in buf
 }
 
 func (s *sink) Send(_ ndn.FaceID, wire []byte, f *ndn.LpFields) bool {
 	if wire[0] == byte(ndn.TypeInterest) {
-		copy(s.buf[:], wire)
+		s.size = copy(s.buf[:], wire)
 	}
-	s.n = copy(s.token[:], f.PitToken)
+	copy(s.token[:], f.PitToken)
 	return true
 }
 
@@ -193,6 +193,55 @@ func TestNoAllocations(t *testing.T) {
 		if a := testing.AllocsPerRun(100, func() { n.ask(t) }); a != 0 {
 			t.Errorf("%v allocations per hit", a)
 		}
+	}
+}
+
+// TestNoAllocationsElsewhere covers what happens when things go wrong:
+// suppression, retransmission, loops, Nacks, give-ups, expiry.
+func TestNoAllocationsElsewhere(t *testing.T) {
+	n := newBench(t, 10, 8<<20)
+	_ = n.s.AddFace(0, FaceInfo{ID: local2, Local: true})
+	_ = n.s.AddFace(0, FaceInfo{ID: remote2})
+	if err := n.s.SetNextHop(0, ndn.MustName("/cdn/video"), remote2, 2); err != nil {
+		t.Fatal(err)
+	}
+	nack := ndn.LpFields{IsNack: true, NackReason: ndn.NackNoRoute}
+	seq := uint32(0)
+	again := func() {
+		seq++
+		n.segment(seq)
+		n.ask(t)                         // to remote1
+		n.s.Receive(n.now, local2, &n.p) // the same Nonce by another way
+		n.now += ndn.Time(ms)
+		n.interest[len(n.interest)-8]++
+		n.ask(t) // suppressed
+		if err := n.p.Parse(n.interest, &ndn.LpFields{}); err != nil {
+			t.Fatal(err)
+		}
+		n.interest[len(n.interest)-8]++
+		n.s.Receive(n.now, local2, &n.p) // loop
+		n.now += ndn.Time(20 * ms)
+		n.ask(t) // to remote2
+		if err := n.p.Parse(n.out.buf[:n.out.size], &nack); err != nil {
+			t.Fatal(err)
+		}
+		n.s.Receive(n.now, remote1, &n.p)
+		n.s.Receive(n.now, remote2, &n.p)
+		n.s.GaveUp(n.now, remote1, n.out.buf[:n.out.size])
+		seq++
+		n.segment(seq)
+		n.ask(t)
+		n.now += ndn.Time(5 * time.Second)
+		n.s.Tick(n.now) // expires
+	}
+	for range 5000 {
+		again()
+	}
+	if a := testing.AllocsPerRun(1000, again); a != 0 {
+		t.Errorf("%v allocations", a)
+	}
+	if c := n.s.Counters(); c.Suppressed == 0 || c.Looped == 0 || c.Expired == 0 || c.InNacks == 0 || c.PitEntries != 0 {
+		t.Fatalf("%+v", c)
 	}
 }
 

@@ -288,9 +288,7 @@ func (s *Shard) pend(a *arrival, e *table.PitEntry) {
 	a.further = pending && !waited
 	if a.p.HasReplicaSelect && !asked {
 		a.exempt = true
-		if a.bound.pick != nil && s.selectReplica(a, e) {
-			e.AckReplica = true
-		}
+		e.AckReplica = a.bound.pick != nil && s.selectReplica(a, e)
 	}
 	if a.further {
 		s.n.Aggregated++

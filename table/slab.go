@@ -10,7 +10,7 @@ type slab[T any] struct {
 }
 
 const (
-	slabBits = 8
+	slabBits = 6
 	slabSize = 1 << slabBits
 )
 
