@@ -10,7 +10,7 @@ import (
 	"time"
 	"unsafe"
 
-	"ndnpop/cdnbench/emunet/line"
+	"ndnpop/sim/line"
 	"ndnpop/ndn"
 
 	"golang.org/x/sys/unix"

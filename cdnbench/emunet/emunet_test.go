@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"ndnpop/cdnbench/emunet/line"
+	"ndnpop/sim/line"
 	"ndnpop/ndn"
 
 	"go.uber.org/goleak"

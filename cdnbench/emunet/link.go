@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"ndnpop/cdnbench/emunet/line"
+	"ndnpop/sim/line"
 	"ndnpop/ndn"
 
 	"github.com/vishvananda/netlink"

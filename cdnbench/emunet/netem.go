@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"ndnpop/cdnbench/emunet/line"
+	"ndnpop/sim/line"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"

@@ -1,0 +1,159 @@
+package cdnbench
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Stat summarises the runs of one metric.
+type Stat struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// Check holds one measured figure against its band.
+type Check struct {
+	What     string  `json:"what"`
+	Paper    string  `json:"paper"` // what the paper or the target says, in words
+	Measured float64 `json:"measured"`
+	Band     string  `json:"band"`
+	OK       bool    `json:"ok"`
+}
+
+// Result is what one scenario reports (result.json).
+type Result struct {
+	Scenario    string                     `json:"scenario"`
+	Seed        uint64                     `json:"seed"`
+	Runs        int                        `json:"runs"`
+	Environment map[string]string          `json:"environment"`
+	Arms        map[string]map[string]Stat `json:"arms"`
+	Checks      []Check                    `json:"checks"`
+	// Calibrated says in words what was fitted to a paper, empty if nothing.
+	Calibrated string `json:"calibrated"`
+	OK         bool   `json:"ok"`
+
+	samples []sample
+	order   []string // arms in the order of their first sample
+}
+
+type sample struct {
+	run         int
+	arm, metric string
+	value       float64
+}
+
+// Add records one measured value.
+func (r *Result) Add(run int, arm, metric string, value float64) {
+	if !slices.Contains(r.order, arm) {
+		r.order = append(r.order, arm)
+	}
+	r.samples = append(r.samples, sample{run, arm, metric, value})
+}
+
+// ArmNames lists the arms in the order of their first sample.
+func (r *Result) ArmNames() []string { return r.order }
+
+// Values returns the samples of one metric by run.
+func (r *Result) Values(arm, metric string) []float64 {
+	var v []float64
+	for _, s := range r.samples {
+		if s.arm == arm && s.metric == metric {
+			v = append(v, s.value)
+		}
+	}
+	return v
+}
+
+// Summarise computes the statistics of each arm. It is called again after
+// further samples.
+func (r *Result) Summarise() {
+	r.Arms = map[string]map[string]Stat{}
+	for _, s := range r.samples {
+		m := r.Arms[s.arm]
+		if m == nil {
+			m = map[string]Stat{}
+			r.Arms[s.arm] = m
+		}
+		if _, done := m[s.metric]; !done {
+			m[s.metric] = Summary(r.Values(s.arm, s.metric))
+		}
+	}
+}
+
+// Expect adds a check that low ≤ measured ≤ high; an infinite bound is open.
+// What is no number (an arm that never finished, say) fails.
+func (r *Result) Expect(what, paper string, measured, low, high float64) {
+	ok := measured >= low && measured <= high
+	if math.IsNaN(measured) || math.IsInf(measured, 0) {
+		measured, ok, what = 0, false, what+" (not measured)"
+	}
+	band := fmt.Sprintf("%.4g to %.4g", low, high)
+	switch {
+	case math.IsInf(high, 1):
+		band = fmt.Sprintf("at least %.4g", low)
+	case math.IsInf(low, -1):
+		band = fmt.Sprintf("at most %.4g", high)
+	}
+	r.Checks = append(r.Checks, Check{what, paper, measured, band, ok})
+}
+
+// Summary returns median, smallest and largest of values.
+func Summary(values []float64) Stat {
+	if len(values) == 0 {
+		return Stat{}
+	}
+	v := slices.Clone(values)
+	slices.Sort(v)
+	mid := v[len(v)/2]
+	if len(v)%2 == 0 {
+		mid = (v[len(v)/2-1] + mid) / 2
+	}
+	return Stat{mid, v[0], v[len(v)-1]}
+}
+
+// Write writes DIR/SCENARIO/result.json and samples.csv.
+func (r *Result) Write(dir string) (err error) {
+	r.Summarise()
+	r.OK = true
+	for _, c := range r.Checks {
+		r.OK = r.OK && c.OK
+	}
+	if r.Checks == nil {
+		r.Checks = []Check{}
+	}
+	dir = filepath.Join(dir, r.Scenario)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "result.json"), append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, "samples.csv"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return r.writeSamples(f)
+}
+
+func (r *Result) writeSamples(w io.Writer) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{"run", "arm", "metric", "value"}}
+	for _, s := range r.samples {
+		rows = append(rows, []string{strconv.Itoa(s.run), s.arm, s.metric, strconv.FormatFloat(s.value, 'g', -1, 64)})
+	}
+	return c.WriteAll(rows)
+}
