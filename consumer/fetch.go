@@ -216,6 +216,9 @@ func (f *Fetch) Tick(now ndn.Time) {
 		f.oneTick(now)
 		return
 	}
+	if f.early <= now {
+		f.detect(now)
+	}
 	for !f.Done() {
 		i, at := f.ring.due()
 		if at > now {
@@ -228,10 +231,14 @@ func (f *Fetch) Tick(now ndn.Time) {
 			f.retx.push(s.seg)
 			continue
 		}
+		// The path may have become slower since the Interest left, and the
+		// smoothed estimate follows slowly when many packets are in flight. The
+		// order of arrival is judged first.
+		if at := s.sentAt.Add(max(f.paths.controlled().est.Base(), f.patience()+time.Millisecond)); at > now {
+			f.ring.arm(i, at)
+			continue
+		}
 		f.lose(now, i, cc.LossTimeout)
-	}
-	if f.early <= now {
-		f.detect(now)
 	}
 }
 

@@ -35,6 +35,7 @@ type origin struct {
 	lateFBI  bool // FinalBlockId on the last segment only
 	sizes    []int
 	requests int
+	total    int // segments, all of them content, for long runs
 }
 
 func newOrigin(size, segSize int) *origin {
@@ -46,6 +47,9 @@ func newOrigin(size, segSize int) *origin {
 }
 
 func (o *origin) segments() int {
+	if o.total > 0 {
+		return o.total
+	}
 	if len(o.sizes) > 0 {
 		return len(o.sizes)
 	}
@@ -53,6 +57,9 @@ func (o *origin) segments() int {
 }
 
 func (o *origin) segment(n int) []byte {
+	if o.total > 0 {
+		return o.content
+	}
 	if len(o.sizes) > 0 {
 		at := 0
 		for _, s := range o.sizes[:n] {
@@ -170,7 +177,7 @@ type flow struct {
 	tag                    func(seg uint64) (ndn.PathTag, time.Duration, bool) // another source
 	sent                   []sent
 	nth                    map[uint64]int
-	nonces                 map[uint32]bool
+	nonces                 map[[2]uint64]bool
 	bytesAt                func(now ndn.Time, size int)
 	p                      ndn.Packet
 	out                    bytes.Buffer
@@ -222,7 +229,7 @@ func (s *testSink) Deliver(p *Piece) {
 
 func (n *net) add(src *origin, delay time.Duration, cfg Config, ctrl cc.Controller, tr Tracer) *flow {
 	n.t.Helper()
-	fl := &flow{n: n, src: src, delay: delay, nth: map[uint64]int{}, nonces: map[uint32]bool{}, sink: &testSink{}}
+	fl := &flow{n: n, src: src, delay: delay, nth: map[uint64]int{}, nonces: map[[2]uint64]bool{}, sink: &testSink{}}
 	if cfg.Name == nil {
 		c := DefaultConfig(src.prefix)
 		cfg.Name, cfg.Retries, cfg.Rho = c.Name, c.Retries, c.Rho
@@ -249,14 +256,15 @@ func (fl *flow) pump(now ndn.Time) {
 		if err := in.Parse(w); err != nil {
 			fl.n.t.Fatal(err)
 		}
-		if fl.nonces[in.Nonce] {
-			fl.n.t.Fatalf("nonce %x used twice", in.Nonce)
-		}
-		fl.nonces[in.Nonce] = true
 		c, _ := in.Name.At(-1)
 		seg, isSeg := c.NumberAs(ndn.TypeSegment)
 		if !isSeg {
 			seg = 1 << 40
+		}
+		if key := [2]uint64{seg, uint64(in.Nonce)}; fl.nonces[key] {
+			fl.n.t.Fatalf("nonce %x used twice for segment %d", in.Nonce, seg)
+		} else {
+			fl.nonces[key] = true
 		}
 		fl.nth[seg]++
 		fl.sent = append(fl.sent, sent{now, seg})

@@ -18,7 +18,7 @@ func (f *Fetch) detect(now ndn.Time) {
 		return
 	}
 	limit := p.hi - 3
-	patience := time.Duration((1 + f.cfg.Rho) * float64(max(p.est.SRTT(), p.est.Last())))
+	patience := f.patience()
 	for i := f.ring.head; i != none; {
 		s := &f.ring.slots[i]
 		if s.tx > limit {
@@ -39,6 +39,12 @@ func (f *Fetch) detect(now ndn.Time) {
 		}
 		i = next
 	}
+}
+
+// patience is the age at which an unanswered transmission is suspicious.
+func (f *Fetch) patience() time.Duration {
+	e := &f.paths.controlled().est
+	return time.Duration((1 + f.cfg.Rho) * float64(max(e.SRTT(), e.Last())))
 }
 
 // lose declares the outstanding transmission of slot i lost.

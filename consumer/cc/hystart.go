@@ -14,8 +14,10 @@ const (
 
 // hystart is the modified slow start of RFC 9406: it watches the smallest RTT
 // of each round, grows four times slower once it has risen (conservative slow
-// start), and ends slow start when it stays risen for five rounds. The zero
-// value begins in slow start.
+// start), and ends slow start when it stays risen for five rounds. Deviation:
+// it ends at once when the RTT rises by a second threshold; on a short fast
+// path, five rounds are enough to overflow the queues. The zero value begins
+// in slow start.
 type hystart struct {
 	roundEnd         uint64 // transmission number that ends the round
 	curMin, lastMin  time.Duration
@@ -43,15 +45,15 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 		h.samples++
 	}
 	if h.samples >= hystartSamples {
+		thresh := max(hystartMinThresh, min(h.lastMin/hystartDivisor, hystartMaxThresh))
 		switch {
 		case h.css && h.curMin < h.cssBase:
 			// The rise was a passing one.
 			h.css = false
-		case !h.css && h.lastMin > 0:
-			thresh := max(hystartMinThresh, min(h.lastMin/hystartDivisor, hystartMaxThresh))
-			if h.curMin >= h.lastMin+thresh {
-				h.css, h.cssBase, h.cssRoundsElapsed = true, h.curMin, 0
-			}
+		case h.css && h.curMin >= h.cssBase+thresh:
+			return 0, true
+		case !h.css && h.lastMin > 0 && h.curMin >= h.lastMin+thresh:
+			h.css, h.cssBase, h.cssRoundsElapsed = true, h.curMin, 0
 		}
 	}
 	if h.css {

@@ -192,11 +192,19 @@ func (d *driver) after() {
 	}
 }
 
+// After a stall of this length, of the whole process most likely, what has
+// arrived meanwhile is taken before timers may act, within the grace.
+const (
+	stall = 2 * time.Millisecond
+	grace = 2 * time.Millisecond
+)
+
 // timers waits for deadlines. A deadline that moved away is noticed when it
 // would have come; one that came nearer, by a poke.
 func (d *driver) timers() {
 	t := time.NewTimer(time.Hour)
 	defer t.Stop()
+	waited := false
 	for {
 		select {
 		case <-d.over:
@@ -206,7 +214,16 @@ func (d *driver) timers() {
 		}
 		d.mu.Lock()
 		now := d.now()
-		if d.f.Deadline() <= now || d.link.Deadline() <= now {
+		due := min(d.f.Deadline(), d.link.Deadline())
+		if due <= now && now.Sub(due) > stall && !waited {
+			waited = true
+			d.armed = now.Add(grace)
+			d.mu.Unlock()
+			t.Reset(grace)
+			continue
+		}
+		waited = false
+		if due <= now {
 			d.link.Tick(now, &d.frames)
 			for wire, ok := d.link.GaveUp(); ok; wire, ok = d.link.GaveUp() {
 				var in ndn.Interest
