@@ -13,11 +13,11 @@ import (
 	"ndnpop/ndn"
 )
 
-// errIdle is the reason of the end of an idle on-demand face.
-var errIdle = errors.New("idle")
-
-// errDestroyed is the reason of the end of a face by command.
-var errDestroyed = errors.New("destroyed by command")
+// Reasons of the end of a face that are no failures.
+var (
+	ErrIdle      = errors.New("idle")
+	ErrDestroyed = errors.New("destroyed by command")
+)
 
 // Retries of a permanent face: the pause doubles from the first to the last,
 // each with up to a quarter more at random, so that peers that lost the same
@@ -210,9 +210,10 @@ func (f *Forwarder) ended(fc *netFace, tr face.Transport, why error) (again bool
 // replaces it as long as the face is permanent. Without a transport it dials,
 // at once if now is set.
 func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
-	pause := firstPause
+	pause, told := firstPause, false
 	for {
 		if tr != nil {
+			told = false
 			heard := fc.heard()
 			if !f.ended(fc, tr, tr.Serve(&ingress{fc: fc, tr: tr})) {
 				return
@@ -231,6 +232,10 @@ func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 		next, err := f.dial(fc.uri, fc.dialMTU())
 		if err != nil {
 			tr = nil
+			if !told && f.ctx.Err() == nil {
+				told = true
+				f.emit(Event{Kind: FaceUnreachable, Face: fc.snapshot(f.clock.now()), Err: err})
+			}
 			continue
 		}
 		tr = next
@@ -505,6 +510,6 @@ func (f *Forwarder) DestroyFace(id ndn.FaceID) error {
 	if id < FirstFaceID {
 		return fmt.Errorf("%w: %d", ErrReservedFace, id)
 	}
-	f.destroy(fc, errDestroyed)
+	f.destroy(fc, ErrDestroyed)
 	return nil
 }

@@ -242,7 +242,7 @@ func (fc *netFace) idleDue(now ndn.Time) ndn.Time {
 	case at > now:
 		return at
 	}
-	fc.f.destroy(fc, errIdle)
+	fc.f.destroy(fc, ErrIdle)
 	return ndn.Never
 }
 

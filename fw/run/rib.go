@@ -258,6 +258,11 @@ func (n *ribNode) place(id ndn.FaceID, origin uint64) **route {
 
 func (r *route) is(id ndn.FaceID, origin uint64) bool { return r.face == id && r.origin == origin }
 
+// same reports whether r already is what n says of the same route.
+func (r *route) same(n *Route) bool {
+	return r.cost == n.Cost && r.inherit == n.ChildInherit && r.capture == n.Capture && r.expires == n.Expires
+}
+
 // get returns the route of a prefix, face and origin.
 func (b *rib) get(prefix ndn.Name, id ndn.FaceID, origin uint64) *route {
 	n := b.find(prefix, false)

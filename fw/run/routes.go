@@ -50,6 +50,10 @@ func (f *Forwarder) AddRoute(r Route) error {
 	if f.lookup(r.Face) == nil {
 		return fmt.Errorf("%w: %d", ErrNoFace, r.Face)
 	}
+	was := f.rib.get(r.Prefix, r.Face, r.Origin)
+	if was != nil && was.same(&r) {
+		return nil
+	}
 	if _, err := f.rib.add(&r); err != nil {
 		return err
 	}

@@ -170,6 +170,9 @@ const (
 	RouteAdded   // or changed
 	RouteRemoved // by command, by expiry or with its face
 	ListenerDown // a listener ended by an error
+	// FaceUnreachable: the first try to reach the peer of a permanent face that
+	// is down has failed; others follow in silence.
+	FaceUnreachable
 )
 
 // String names the kind.
@@ -189,6 +192,8 @@ func (k EventKind) String() string {
 		return "route removed"
 	case ListenerDown:
 		return "listener down"
+	case FaceUnreachable:
+		return "face unreachable"
 	}
 	return "unknown event"
 }

@@ -95,12 +95,12 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Everything that is in the way is told at once.
+	var adminErr error
 	if c.Admin.Listen != "" {
-		if d.admin, err = startAdmin(d, c.Admin); err != nil {
-			return nil, err
-		}
+		d.admin, adminErr = startAdmin(d, c.Admin)
 	}
-	if err = d.listen(c); err != nil {
+	if err = errors.Join(d.listen(c), adminErr); err != nil {
 		return nil, err
 	}
 	d.reconcile(c)
@@ -212,35 +212,30 @@ func (d *Daemon) refused(r mgmt.Refusal) {
 	d.log.Warn().Uint64("face", uint64(r.Face)).Str("command", r.Name).Str("reason", r.Reason).Msg("command refused")
 }
 
-// observe logs what happens to faces, routes and listeners.
+// observe logs what happens to faces, routes and listeners. What is
+// configured or was asked for deserves notice; other peers and applications
+// come and go.
 func (d *Daemon) observe(e run.Event) {
-	var l *zerolog.Event
-	// What is configured, or was asked for, deserves notice; peers and
-	// applications come and go.
-	notable := e.Face.Persistency != face.PersistencyOnDemand
 	switch e.Kind {
 	case run.ListenerDown:
 		d.log.Error().Str("uri", e.Listener).Err(e.Err).Msg("listener failed")
 		return
 	case run.RouteAdded, run.RouteRemoved:
-		l = d.log.Debug().Stringer("prefix", e.Route.Prefix).Uint64("face", uint64(e.Route.Face)).
-			Uint64("cost", e.Route.Cost).Uint64("origin", e.Route.Origin)
-		l.Msg(e.Kind.String())
+		d.log.Debug().Stringer("prefix", e.Route.Prefix).Uint64("face", uint64(e.Route.Face)).
+			Uint64("cost", e.Route.Cost).Uint64("origin", e.Route.Origin).Msg(e.Kind.String())
 		return
-	case run.FaceDown:
-		l = d.log.Warn()
-	case run.FaceUp, run.FaceCreated:
-		l = d.log.Info()
-	default:
-		if l = d.log.Info(); notable && !errors.Is(e.Err, face.ErrClosed) && !errors.Is(e.Err, face.ErrPeerClosed) {
-			l = d.log.Warn()
-		}
 	}
-	if !notable || e.Face.ID < run.FirstFaceID {
-		l.Discard()
-		l = d.log.Debug()
+	if e.Face.ID < run.FirstFaceID {
+		return
 	}
-	l = l.Uint64("face", uint64(e.Face.ID)).Str("remote", e.Face.RemoteURI)
+	level := zerolog.InfoLevel
+	switch {
+	case e.Face.Persistency == face.PersistencyOnDemand, errors.Is(e.Err, face.ErrClosed):
+		level = zerolog.DebugLevel
+	case e.Kind == run.FaceDown, e.Kind == run.FaceUnreachable, e.Kind == run.FaceDestroyed && !errors.Is(e.Err, run.ErrDestroyed):
+		level = zerolog.WarnLevel
+	}
+	l := d.log.WithLevel(level).Uint64("face", uint64(e.Face.ID)).Str("remote", e.Face.RemoteURI)
 	if e.Face.Name != "" {
 		l = l.Str("name", e.Face.Name)
 	}
