@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(testbin.Main(m)) }
 
 // patience is how long anything may take before a test gives up. It is not
 // what anything should take.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // nodeConf is what differs between forwarders.
 type nodeConf struct {
