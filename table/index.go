@@ -153,6 +153,3 @@ func (x *index) close(i uint32) {
 	}
 	x.cells[i] = cellEmpty
 }
-
-// bytes is the memory that the index occupies.
-func (x *index) bytes() int { return 8 * (len(x.cells) + len(x.old)) }
