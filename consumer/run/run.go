@@ -30,7 +30,10 @@ var ErrTransport = errors.New("the connection to the forwarder ended")
 // Options of a fetch.
 type Options struct {
 	// Transport is connected to the forwarder. Run owns and closes it.
-	Transport  face.Server
+	Transport face.Server
+	// Redial, if not nil, connects again when the connection ends; Run tries
+	// for as long as the retries of a segment allow.
+	Redial     func() (face.Server, error)
 	Fetch      consumer.Config
 	Controller cc.Controller
 	Tracer     consumer.Tracer // may be nil
@@ -66,11 +69,8 @@ type Result struct {
 // Run fetches until everything is written, the fetch fails, or ctx ends. The
 // result is valid in each case. After an end of ctx the error is ctx's cause.
 func Run(ctx context.Context, o Options) (Result, error) {
-	d := &driver{start: time.Now(), tr: o.Transport, poke: make(chan struct{}, 1), over: make(chan struct{}), armed: ndn.Never}
-	d.link = lp.New(lp.Config{
-		MTU: o.Transport.MTU(), Fragment: !o.Transport.Info().Stream, Application: true,
-		FirstSequence: o.Fetch.Seed, Marking: lp.Marking{Off: true},
-	})
+	d := &driver{start: time.Now(), redial: o.Redial, poke: make(chan struct{}, 1), over: make(chan struct{}), armed: ndn.Never}
+	d.use(o.Transport, o.Fetch.Seed)
 	out := o.Output
 	out.OnRoom, out.OnError = d.room, d.fail
 	d.pipe = output.NewPipe(out, o.Target, o.Prefix)
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 	var wg sync.WaitGroup
 	wg.Add(2)
-	go func() { defer wg.Done(); o.Transport.Serve(d) }()
+	go func() { defer wg.Done(); d.serve(&o) }()
 	go func() { defer wg.Done(); d.timers() }()
 	if o.Progress != nil {
 		wg.Add(1)
@@ -99,7 +99,10 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	case <-ctx.Done():
 		d.fail(context.Cause(ctx))
 	}
-	o.Transport.Close()
+	d.mu.Lock()
+	tr := d.tr
+	d.mu.Unlock()
+	tr.Close()
 	wg.Wait()
 	res := Result{Progress: d.progress()}
 	whole := o.Fetch.Range.Kind == consumer.RangeAll
@@ -111,13 +114,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // driver connects core, link service, transport and output.
 type driver struct {
-	start time.Time
-	tr    face.Server
-	pipe  *output.Pipe
-	poke  chan struct{} // the deadline came nearer
-	over  chan struct{} // closed when the fetch is done
+	start  time.Time
+	redial func() (face.Server, error)
+	pipe   *output.Pipe
+	poke   chan struct{} // the deadline came nearer
+	over   chan struct{} // closed when the fetch is done
 
 	mu     sync.Mutex
+	tr     face.Server
 	f      *consumer.Fetch
 	link   *lp.Link
 	frames face.Frames
@@ -125,6 +129,72 @@ type driver struct {
 	p      ndn.Packet
 	armed  ndn.Time // when timers will look next
 	ended  bool
+}
+
+// use makes tr the transport, with a link service of its own.
+func (d *driver) use(tr face.Server, seed uint64) {
+	d.tr = tr
+	d.link = lp.New(lp.Config{
+		MTU: tr.MTU(), Fragment: !tr.Info().Stream, Application: true,
+		FirstSequence: seed, Marking: lp.Marking{Off: true},
+	})
+}
+
+const (
+	firstRedial = 50 * time.Millisecond
+	lastRedial  = 2 * time.Second
+)
+
+// serve receives until the fetch is over, from one connection after another.
+func (d *driver) serve(o *Options) {
+	tr := o.Transport
+	for {
+		err := tr.Serve(d)
+		tr.Close()
+		if tr = d.again(o, err); tr == nil {
+			d.fail(fmt.Errorf("%w: %w", ErrTransport, err))
+			return
+		}
+		d.mu.Lock()
+		over := d.ended
+		if !over {
+			d.use(tr, o.Fetch.Seed)
+			d.pump(d.now())
+		}
+		d.mu.Unlock()
+		if over {
+			tr.Close()
+			return
+		}
+	}
+}
+
+// again connects once more, after a connection ended with cause. It returns
+// nil when the fetch is over or nothing can be reached.
+func (d *driver) again(o *Options, cause error) face.Server {
+	if d.redial == nil || errors.Is(cause, face.ErrClosed) || errors.Is(cause, face.ErrFraming) {
+		return nil
+	}
+	deadline := time.Now().Add(time.Duration(o.Fetch.Retries) * max(o.Fetch.Lifetime, ndn.DefaultLifetime))
+	wait := firstRedial
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-d.over:
+			return nil
+		case <-t.C:
+		}
+		tr, err := d.redial()
+		if err == nil {
+			return tr
+		}
+		if o.Fetch.Retries >= 0 && time.Now().After(deadline) {
+			return nil
+		}
+		t.Reset(wait)
+		wait = min(2*wait, lastRedial)
+	}
 }
 
 // now is the core's time: nanoseconds since the start, never zero.
@@ -153,10 +223,8 @@ func (d *driver) Receive(frames [][]byte) {
 // Flush implements face.Receiver.
 func (d *driver) Flush() { d.pipe.Kick() }
 
-// Closed implements face.Receiver.
-func (d *driver) Closed(err error) {
-	d.fail(fmt.Errorf("%w: %w", ErrTransport, err))
-}
+// Closed implements face.Receiver. What follows is serve's to decide.
+func (d *driver) Closed(error) {}
 
 // pump sends what may leave, and sees to timers and the end.
 func (d *driver) pump(now ndn.Time) {

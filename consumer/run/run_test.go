@@ -419,6 +419,30 @@ func TestForwarderGoesAway(t *testing.T) {
 	}
 }
 
+func TestForwarderComesBack(t *testing.T) {
+	var buf bytes.Buffer
+	first := serve(t, 1, func(s *server) {
+		s.hook = func(n int) {
+			if n == 100 {
+				go s.tr.Close()
+			}
+		}
+		s.drop = func(n int) bool { return n > 100 }
+	})
+	o := options(t, first, output.NewStream(&buf, "buffer"))
+	tries := 0
+	o.Redial = func() (face.Server, error) {
+		if tries++; tries < 3 {
+			return nil, errors.New("not yet")
+		}
+		return serve(t, 1, nil), nil
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil || !bytes.Equal(buf.Bytes(), object) || tries != 3 {
+		t.Fatalf("%v after %d tries, %+v", err, tries, r)
+	}
+}
+
 func TestTrace(t *testing.T) {
 	var events, cwnd, rtt bytes.Buffer
 	o := options(t, serve(t, 1, func(s *server) { s.drop = func(n int) bool { return n == 40 } }), output.NewStream(io.Discard, "nothing"))
