@@ -106,6 +106,7 @@ func newRoot(e *env) *cobra.Command {
 		return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(
+		newCatCmd(e),
 		newCheckCmd(e),
 		newConfigCmd(e),
 		newPingCmd(e),

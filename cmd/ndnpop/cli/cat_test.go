@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// published puts content under a name, and returns the forwarder's flag.
+func published(t *testing.T, name string, size int) (content []byte, transport string) {
+	t.Helper()
+	transport = forwarder(t)
+	path := filepath.Join(t.TempDir(), "published")
+	content = randomFile(t, path, size)
+	j := begin(t, nil, "put", name, path, transport)
+	j.says(&j.err, "fetch it with")
+	return content, transport
+}
+
+// cat runs the command to its end.
+func cat(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	j := begin(t, nil, append([]string{"cat"}, args...)...)
+	code = j.wait()
+	return j.out.String(), j.err.String(), code
+}
+
+func TestCatPipelinesAndStats(t *testing.T) {
+	content, transport := published(t, "/cat/f", 3_000_000)
+	sum := sha256.Sum256(content)
+	fields := []string{
+		"name", "version", "bytes", "segments", "elapsed_s", "ttfb_s", "goodput_bps", "pipeline", "rtt_min_s",
+		"rtt_avg_s", "rtt_max_s", "interests", "retransmissions", "timeouts", "nacks", "congestion_marks",
+		"window_decreases", "replica_switches", "max_gap_s", "sha256", "verified", "complete",
+	}
+	for _, p := range pipelineNames(t) {
+		stats := filepath.Join(t.TempDir(), "stats")
+		out, msg, code := cat(t, "/cat/f", transport, "-p", p, "--stats", stats, "--sha256", hex.EncodeToString(sum[:]))
+		if code != exitDone || out != string(content) {
+			t.Errorf("%s: %d bytes, code %d, %s", p, len(out), code, msg)
+			continue
+		}
+		b, err := os.ReadFile(stats)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s map[string]any
+		if err := json.Unmarshal(b, &s); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range fields {
+			if _, ok := s[f]; !ok {
+				t.Errorf("%s: the summary lacks %s", p, f)
+			}
+		}
+		if len(s) != len(fields) || s["pipeline"] != p || s["bytes"] != 3e6 || s["complete"] != true ||
+			s["verified"] != true || s["sha256"] != hex.EncodeToString(sum[:]) || s["name"] != "/cat/f" {
+			t.Errorf("%s: summary %s", p, b)
+		}
+	}
+}
+
+func pipelineNames(t *testing.T) []string {
+	t.Helper()
+	_, msg, code := cat(t, "/x", "-p", "nonsense")
+	_, list, ok := strings.Cut(msg, "choose one of ")
+	if code != exitUsage || !ok {
+		t.Fatalf("code %d, %s", code, msg)
+	}
+	list, _, _ = strings.Cut(list, ";")
+	return strings.Split(list, ", ")
+}
+
+func TestCatToFile(t *testing.T) {
+	content, transport := published(t, "/cat/f", 200_000)
+	path := filepath.Join(t.TempDir(), "out")
+	if out, msg, code := cat(t, "/cat/f", transport, "-o", path, "-v"); code != exitDone || out != "" ||
+		!strings.Contains(msg, "200000 bytes") || !strings.Contains(msg, "verified") {
+		t.Fatalf("code %d, %s%s", code, out, msg)
+	}
+	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, content) {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	if left, _ := filepath.Glob(path + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	for r, want := range map[string][]byte{
+		"0-0": content[:1], "7999-8000": content[7999:8001], "199990-": content[199990:], "-10": content[199990:],
+	} {
+		if out, msg, code := cat(t, "/cat/f", transport, "--range", r); code != exitDone || out != string(want) {
+			t.Errorf("range %s: %d bytes, code %d, %s", r, len(out), code, msg)
+		}
+	}
+	if out, _, code := cat(t, "/cat/f", transport, "--segments", "1-2"); code != exitDone || out != string(content[8000:24000]) {
+		t.Errorf("segments: %d bytes, code %d", len(out), code)
+	}
+	if _, msg, code := cat(t, "/cat/f", transport, "--range", "200000-"); code != exitFailed || !strings.Contains(msg, "200000 bytes") {
+		t.Errorf("a range beyond the end: code %d, %s", code, msg)
+	}
+	if _, msg, code := cat(t, "/cat/f", transport, "-o", path, "--resume"); code != exitFailed || !strings.Contains(msg, "nothing to resume") {
+		t.Errorf("nothing to resume: code %d, %s", code, msg)
+	}
+	wrong := filepath.Join(t.TempDir(), "wrong")
+	if _, msg, code := cat(t, "/cat/f", transport, "-o", wrong, "--sha256", strings.Repeat("00", 32)); code != exitVerify {
+		t.Errorf("a wrong hash: code %d, %s", code, msg)
+	}
+	if left, _ := filepath.Glob(wrong + "*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestCatInterruptedAndResumed(t *testing.T) {
+	content, transport := published(t, "/cat/f", 3_000_000)
+	path := filepath.Join(t.TempDir(), "out")
+	j := begin(t, nil, "cat", "/cat/f", transport, "-o", path, "--max-rate", "8mbit")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		if fi, err := os.Stat(path + ".part"); err == nil && fi.Size() > 100_000 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing arrives")
+		}
+	}
+	if code := j.end(errors.New("interrupt signal received")); code != exitInterrupted || !strings.Contains(j.err.String(), "--resume") {
+		t.Fatalf("code %d, %s", code, j.err.String())
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Fatal("the final name exists")
+	}
+	sum := sha256.Sum256(content)
+	stats := filepath.Join(t.TempDir(), "stats")
+	_, msg, code := cat(t, "/cat/f", transport, "-o", path, "--resume", "--sha256", hex.EncodeToString(sum[:]), "--stats", stats)
+	if code != exitDone {
+		t.Fatalf("code %d, %s", code, msg)
+	}
+	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, content) {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	var s catSummary
+	b, _ := os.ReadFile(stats)
+	if err := json.Unmarshal(b, &s); err != nil || s.Bytes > 2_900_000 {
+		t.Errorf("fetched %d bytes again: %v", s.Bytes, err)
+	}
+}
+
+func TestCatFailures(t *testing.T) {
+	_, transport := published(t, "/cat/f", 50_000)
+	dir := t.TempDir()
+	for _, c := range []struct {
+		what string
+		args []string
+		code int
+		says string
+	}{
+		{"no such content", []string{"/cat/f/other", transport}, exitNoContent, "/cat/f/other"},
+		{"no route", []string{"/nobody/here", transport}, exitGaveUp, "no route"},
+		{"no forwarder", []string{"/cat/f", "--transport", "unix://" + dir + "/none.sock"}, exitGaveUp, dir + "/none.sock"},
+		{"no forwarder, remedy", []string{"/cat/f", "--transport", "unix://" + dir + "/none.sock"}, exitGaveUp, "ndnpop run"},
+		{"no URI", []string{"/cat/f", "--transport", "here"}, exitUsage, "unix:///"},
+		{"no directory", []string{"/cat/f", transport, "-o", dir + "/a/b"}, exitFailed, dir + "/a/b"},
+		{"a directory", []string{"/cat/f", transport, "-o", dir}, exitFailed, "directory"},
+		{"no name", nil, exitUsage, "--help"},
+		{"bad name", []string{"/%zz"}, exitUsage, "name"},
+		{"empty name", []string{"/"}, exitUsage, "empty"},
+		{"bad flag", []string{"/x", "--nonsense"}, exitUsage, "--nonsense"},
+		{"bad verify", []string{"/x", "--verify", "maybe"}, exitUsage, "none, digest"},
+		{"bad progress", []string{"/x", "--progress", "maybe"}, exitUsage, "auto, always, never"},
+		{"bad range", []string{"/x", "--range", "b-a"}, exitUsage, "--range"},
+		{"two ranges", []string{"/x", "--range", "1-2", "--segments", "1-2"}, exitUsage, "exclude"},
+		{"resume without file", []string{"/x", "--resume"}, exitUsage, "-o FILE"},
+		{"bad hash", []string{"/x", "--sha256", "abc"}, exitUsage, "64"},
+		{"bad rate", []string{"/x", "--max-rate", "fast"}, exitUsage, "mbit"},
+		{"bad lifetime", []string{"/x", "-l", "0"}, exitUsage, "--lifetime"},
+		{"bad retries", []string{"/x", "-r", "-2"}, exitUsage, "--retries"},
+	} {
+		out, msg, code := cat(t, c.args...)
+		if code != c.code || !strings.Contains(msg, c.says) || out != "" {
+			t.Errorf("%s: code %d, want %d; it said %q, without %q", c.what, code, c.code, msg, c.says)
+		}
+	}
+	if left, _ := filepath.Glob(dir + "/*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestCatLogs(t *testing.T) {
+	_, transport := published(t, "/cat/f", 500_000)
+	dir := t.TempDir()
+	if _, msg, code := cat(t, "/cat/f", transport, "--trace", dir+"/trace", "--log-cwnd", dir+"/cwnd", "--log-rtt", dir+"/rtt",
+		"--progress", "always", "-o", dir+"/out"); code != exitDone || msg == "" {
+		t.Fatalf("code %d, %s", code, msg)
+	}
+	b, err := os.ReadFile(dir + "/trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e["kind"] == nil || e["t"] == nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	for _, f := range []string{"cwnd", "rtt"} {
+		if b, err := os.ReadFile(dir + "/" + f); err != nil || bytes.Count(b, []byte("\n")) < 10 {
+			t.Errorf("%s: %d bytes, %v", f, len(b), err)
+		}
+	}
+}
+
+func TestParseRate(t *testing.T) {
+	for s, want := range map[string]float64{"": 0, "8": 1, "8bit": 1, "1kbit": 125, "100mbit": 12.5e6, "2.5Gbit": 312.5e6} {
+		if v, err := parseRate("--pacing", s); err != nil || v != want {
+			t.Errorf("%s: %v, %v", s, v, err)
+		}
+	}
+	for _, s := range []string{"mbit", "-1mbit", "0", "NaN", "1e99", "5mb"} {
+		if v, err := parseRate("--pacing", s); err == nil {
+			t.Errorf("%s was taken as %v", s, v)
+		}
+	}
+}

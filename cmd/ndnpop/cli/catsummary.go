@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"ndnpop/consumer/run"
+)
+
+// catSummary is what --stats writes. Times are in seconds, goodput in bits of
+// content per second.
+type catSummary struct {
+	Name            string  `json:"name"`
+	Version         *uint64 `json:"version"` // null when the name has none
+	Bytes           uint64  `json:"bytes"`   // fetched by this run
+	Segments        uint64  `json:"segments"`
+	Elapsed         float64 `json:"elapsed_s"`
+	TTFB            float64 `json:"ttfb_s"`
+	Goodput         float64 `json:"goodput_bps"`
+	Pipeline        string  `json:"pipeline"`
+	RTTMin          float64 `json:"rtt_min_s"`
+	RTTAvg          float64 `json:"rtt_avg_s"`
+	RTTMax          float64 `json:"rtt_max_s"`
+	Interests       uint64  `json:"interests"`
+	Retransmissions uint64  `json:"retransmissions"`
+	Timeouts        uint64  `json:"timeouts"`
+	Nacks           uint64  `json:"nacks"`
+	Marks           uint64  `json:"congestion_marks"`
+	Decreases       uint64  `json:"window_decreases"`
+	Switches        uint64  `json:"replica_switches"`
+	MaxGap          float64 `json:"max_gap_s"`
+	Sha256          string  `json:"sha256"`
+	Verified        bool    `json:"verified"`
+	Complete        bool    `json:"complete"`
+}
+
+func summarise(f *catFlags, p *catPlan, r *run.Result) *catSummary {
+	st := &r.Stats
+	s := &catSummary{
+		Name: p.fetch.Name.String(), Bytes: st.Bytes, Segments: st.Segments,
+		Elapsed: r.Elapsed.Seconds(), Pipeline: f.pipeline,
+		RTTMin: st.RTTMin.Seconds(), RTTAvg: st.RTTAvg.Seconds(), RTTMax: st.RTTMax.Seconds(),
+		Interests: st.Interests, Retransmissions: st.Retransmissions, Timeouts: st.Timeouts,
+		Nacks: st.Nacks, Marks: st.Marks, Decreases: st.WindowDecreases, Switches: st.ReplicaSwitches,
+		MaxGap: st.MaxGap.Seconds(), Sha256: hex.EncodeToString(r.Output.Sha256),
+		Verified: r.Output.Verified, Complete: r.Complete,
+	}
+	if r.Object.HasVersion {
+		s.Version = &r.Object.Version
+	}
+	if st.FirstByte != 0 {
+		s.TTFB = st.FirstByte.Sub(st.Started).Seconds()
+	}
+	if s.Elapsed > 0 {
+		s.Goodput = float64(s.Bytes) * 8 / s.Elapsed
+	}
+	return s
+}
+
+// line is the summary for people.
+func (s *catSummary) line() string {
+	checked := "not verified"
+	if s.Verified {
+		checked = "verified"
+	}
+	name := s.Name
+	if s.Version != nil {
+		name += fmt.Sprintf(" version %d", *s.Version)
+	}
+	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %d segments, %d Interests, %d repeated, rtt %.2f/%.2f/%.2f ms, %s",
+		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, s.Segments, s.Interests, s.Retransmissions,
+		s.RTTMin*1e3, s.RTTAvg*1e3, s.RTTMax*1e3, checked)
+	if s.Sha256 != "" {
+		out += "\nsha256 " + s.Sha256
+	}
+	return out
+}
+
+func bitrate(bps float64) string {
+	switch {
+	case bps >= 1e9:
+		return fmt.Sprintf("%.2f Gbit/s", bps/1e9)
+	case bps >= 1e6:
+		return fmt.Sprintf("%.1f Mbit/s", bps/1e6)
+	}
+	return fmt.Sprintf("%.1f kbit/s", bps/1e3)
+}
+
+func writeStats(e *env, f *catFlags, s *catSummary) error {
+	if f.stats == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	if f.stats == "-" {
+		_, err = e.stderr.Write(b)
+		return err
+	}
+	return os.WriteFile(f.stats, b, 0o666)
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// catProgress is the progress bar of a fetch.
+type catProgress struct {
+	p   *mpb.Progress
+	bar *mpb.Bar
+}
+
+// newCatProgress returns nil when no progress is to be shown.
+func newCatProgress(e *env, f *catFlags) *catProgress {
+	switch {
+	case f.progress == "never" || f.quiet && f.progress != "always":
+		return nil
+	case f.progress == "auto" && (!isTerminal(e.stderr) || f.output == "" && isTerminal(e.stdout)):
+		return nil
+	}
+	opts := []mpb.ContainerOption{mpb.WithOutput(e.stderr), mpb.WithWidth(80)}
+	if f.progress == "always" {
+		opts = append(opts, mpb.ForceAutoRefresh())
+	}
+	c := &catProgress{p: mpb.New(opts...)}
+	c.bar = c.p.AddBar(0,
+		mpb.PrependDecorators(decor.CountersKiloByte("% .1f / % .1f")),
+		mpb.AppendDecorators(
+			decor.AverageSpeed(decor.SizeB1000(0), "% .1f"),
+			decor.AverageETA(decor.ET_STYLE_GO, decor.WC{W: 8}),
+		),
+	)
+	return c
+}
+
+// update is called by the fetch from time to time.
+func (c *catProgress) update(p run.Progress) {
+	if p.Known && p.Total > 0 {
+		c.bar.SetTotal(int64(p.Total), false)
+	}
+	c.bar.SetCurrent(int64(p.Done))
+}
+
+// finish takes the bar away, or leaves it full.
+func (c *catProgress) finish(ok bool) {
+	if c == nil {
+		return
+	}
+	if ok {
+		c.bar.SetTotal(-1, true)
+	} else {
+		c.bar.Abort(false)
+	}
+	c.p.Wait()
+}
