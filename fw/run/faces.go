@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -29,6 +30,12 @@ const (
 	// before it counts as up again.
 	probation = 200 * time.Millisecond
 )
+
+// localMarking is how long the queue of a local face may stand before it is
+// marked. CoDel's interval is to be about a round trip (RFC 8289, 4.3): on a
+// host that is some milliseconds, and within NFD's 100 ms an application's slow
+// start fills the socket's queue and loses packets.
+const localMarking = 5 * time.Millisecond
 
 // newFace is what addFace needs to know.
 type newFace struct {
@@ -58,6 +65,9 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 		fc.info, fc.trMTU = n.tr.Info(), n.tr.MTU()
 	} else {
 		fc.info.Stream, fc.info.Scope = !isDatagram(n.uri), scopeOf(n.uri)
+	}
+	if fc.info.Scope == face.ScopeLocal && fc.lpc.Marking.Interval == 0 {
+		fc.lpc.Marking.Interval = localMarking
 	}
 	fc.link = fc.newLink()
 	fc.lastIn = f.clock.now()
@@ -146,7 +156,12 @@ func (f *Forwarder) destroy(fc *netFace, why error) bool {
 			u.shard.RemoveFace(now, fc.id)
 		})
 	}
-	f.emit(Event{Kind: FaceDestroyed, Face: fc.snapshot(f.clock.now()), Err: why})
+	last := fc.snapshot(f.clock.now())
+	scheme, _ := splitURI(canonical)
+	total := f.retired[scheme]
+	total.add(&last.Counters)
+	f.retired[scheme] = total
+	f.emit(Event{Kind: FaceDestroyed, Face: last, Err: why})
 	f.mu.Unlock()
 
 	f.removeFaceRoutes(fc.id)
@@ -316,24 +331,36 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 // list returns the faces by ascending id.
 func (f *Forwarder) list() []*netFace {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.listLocked()
+}
+
+func (f *Forwarder) listLocked() []*netFace {
 	faces := make([]*netFace, 0, len(f.faces))
 	for _, fc := range f.faces {
 		faces = append(faces, fc)
 	}
-	f.mu.Unlock()
 	slices.SortFunc(faces, func(a, b *netFace) int { return cmp.Compare(a.id, b.id) })
 	return faces
 }
 
 // Faces lists the faces by ascending id.
 func (f *Forwarder) Faces() []FaceInfo {
-	faces := f.list()
+	faces, _ := f.FacesAndRetired()
+	return faces
+}
+
+// FacesAndRetired lists the faces, and adds up, by the scheme of the remote
+// URI, what the faces counted that do not exist any more. Together they are
+// totals that only grow.
+func (f *Forwarder) FacesAndRetired() (faces []FaceInfo, retired map[string]FaceCounters) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	now := f.clock.now()
-	infos := make([]FaceInfo, len(faces))
-	for i, fc := range faces {
-		infos[i] = fc.snapshot(now)
+	for _, fc := range f.listLocked() {
+		faces = append(faces, fc.snapshot(now))
 	}
-	return infos
+	return faces, maps.Clone(f.retired)
 }
 
 func (f *Forwarder) lookup(id ndn.FaceID) *netFace {

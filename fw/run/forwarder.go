@@ -53,6 +53,7 @@ type Forwarder struct {
 	faces     map[ndn.FaceID]*netFace
 	byURI     map[string]*netFace // by the URI asked for and the canonical one
 	dialling  map[string]bool
+	retired   map[string]FaceCounters // of destroyed faces, by scheme
 	nextID    ndn.FaceID
 	listeners []*listener
 	closed    bool
@@ -79,7 +80,8 @@ func New(o Options) (*Forwarder, error) {
 		opts: o, clock: c, alarms: newAlarms(c),
 		frames: newFramesPool(), batches: newBatchPool(),
 		faces: map[ndn.FaceID]*netFace{}, byURI: map[string]*netFace{}, dialling: map[string]bool{},
-		nextID: FirstFaceID,
+		retired: map[string]FaceCounters{},
+		nextID:  FirstFaceID,
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.rib = newRIB(o.MaxRoutes, f.collect)

@@ -98,6 +98,36 @@ type FaceDrops struct {
 	OutTransport uint64 // frames that the transport dropped
 }
 
+// add adds what o counted.
+func (c *FaceCounters) add(o *FaceCounters) {
+	c.InInterests += o.InInterests
+	c.InData += o.InData
+	c.InNacks += o.InNacks
+	c.OutInterests += o.OutInterests
+	c.OutData += o.OutData
+	c.OutNacks += o.OutNacks
+	c.InFrames += o.InFrames
+	c.InBytes += o.InBytes
+	c.OutFrames += o.OutFrames
+	c.OutBytes += o.OutBytes
+	c.CongestionMarks += o.CongestionMarks
+	d, e := &c.Drops, &o.Drops
+	d.InMalformed += e.InMalformed
+	d.InFragments += e.InFragments
+	d.OutQueue += e.OutQueue
+	d.OutDown += e.OutDown
+	d.OutOversize += e.OutOversize
+	d.OutTransport += e.OutTransport
+}
+
+// Sum adds up counters; QueueBytes is left out.
+func Sum(cs ...FaceCounters) (sum FaceCounters) {
+	for i := range cs {
+		sum.add(&cs[i])
+	}
+	return sum
+}
+
 // Route is one entry of the RIB, identified by prefix, face and origin.
 type Route struct {
 	Prefix       ndn.Name

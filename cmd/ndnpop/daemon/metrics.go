@@ -12,8 +12,8 @@ import (
 )
 
 // metrics reads the forwarder's counters when Prometheus asks
-// (prometheus.Collector). Faces made on demand are only counted: their number
-// is up to strangers.
+// (prometheus.Collector). Faces made on demand are added up: their number is up
+// to strangers.
 type metrics struct{ d *Daemon }
 
 func newMetrics(d *Daemon) *metrics { return &metrics{d} }
@@ -42,7 +42,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Failed, "result", "failed")
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Refused, "result", "refused")
 	}
-	m.faces(w, m.d.fwd.Faces())
+	faces, retired := m.d.fwd.FacesAndRetired()
+	m.faces(w, faces, retired)
 }
 
 func (m *metrics) shard(w *sink, c fw.Counters) {
@@ -80,9 +81,15 @@ func (m *metrics) shard(w *sink, c fw.Counters) {
 	w.gauge("measurements", "What strategies remember about prefixes, in entries.", float64(c.Measurements))
 }
 
-func (m *metrics) faces(w *sink, faces []run.FaceInfo) {
+// faces tells of each face that is configured or was created by command, and
+// of the others by scheme, with what those counted that are gone.
+func (m *metrics) faces(w *sink, faces []run.FaceInfo, retired map[string]run.FaceCounters) {
 	type class struct{ scheme, persistency string }
 	counts := map[class]int{}
+	others := map[string]run.FaceCounters{}
+	for s, c := range retired {
+		others[s] = c
+	}
 	for _, i := range faces {
 		if i.ID < run.FirstFaceID {
 			continue
@@ -90,28 +97,32 @@ func (m *metrics) faces(w *sink, faces []run.FaceInfo) {
 		scheme, _, _ := strings.Cut(i.RemoteURI, "://")
 		counts[class{scheme, persistencyName(i.Persistency)}]++
 		if i.Persistency == face.PersistencyOnDemand {
+			others[scheme] = run.Sum(others[scheme], i.Counters)
 			continue
 		}
-		m.face(w, i)
+		id := []string{"face", strconv.FormatUint(uint64(i.ID), 10), "name", i.Name, "remote", i.RemoteURI}
+		up := 0.0
+		if i.Up {
+			up = 1
+		}
+		w.gauge("face_up", "1 if the face is up.", up, id...)
+		w.gauge("face_mtu_bytes", "Largest frame of the face.", float64(i.MTU), id...)
+		w.gauge("face_queue_bytes", "Bytes waiting to be sent.", float64(i.Counters.QueueBytes), id...)
+		m.traffic(w, "face_", &i.Counters, id)
+	}
+	for s, c := range others {
+		m.traffic(w, "other_faces_", &c, []string{"scheme", s})
 	}
 	for c, n := range counts {
 		w.gauge("faces", "Faces.", float64(n), "scheme", c.scheme, "persistency", c.persistency)
 	}
 }
 
-func (m *metrics) face(w *sink, i run.FaceInfo) {
-	id := []string{"face", strconv.FormatUint(uint64(i.ID), 10), "name", i.Name, "remote", i.RemoteURI}
+// traffic tells the counters of one face or of several.
+func (m *metrics) traffic(w *sink, prefix string, c *run.FaceCounters, id []string) {
 	with := func(more ...string) []string { return append(more, id...) }
-	up := 0.0
-	if i.Up {
-		up = 1
-	}
-	w.gauge("face_up", "1 if the face is up.", up, id...)
-	w.gauge("face_mtu_bytes", "Largest frame of the face.", float64(i.MTU), id...)
-	w.gauge("face_queue_bytes", "Bytes waiting to be sent.", float64(i.Counters.QueueBytes), id...)
-	c := &i.Counters
-	w.counter("face_bytes_total", "Bytes of frames.", c.InBytes, with("direction", "in")...)
-	w.counter("face_bytes_total", "Bytes of frames.", c.OutBytes, with("direction", "out")...)
+	w.counter(prefix+"bytes_total", "Bytes of frames.", c.InBytes, with("direction", "in")...)
+	w.counter(prefix+"bytes_total", "Bytes of frames.", c.OutBytes, with("direction", "out")...)
 	for _, k := range []struct {
 		dir, kind string
 		v         uint64
@@ -119,9 +130,9 @@ func (m *metrics) face(w *sink, i run.FaceInfo) {
 		{"in", "interest", c.InInterests}, {"in", "data", c.InData}, {"in", "nack", c.InNacks},
 		{"out", "interest", c.OutInterests}, {"out", "data", c.OutData}, {"out", "nack", c.OutNacks},
 	} {
-		w.counter("face_packets_total", "Network packets.", k.v, with("direction", k.dir, "kind", k.kind)...)
+		w.counter(prefix+"packets_total", "Network packets.", k.v, with("direction", k.dir, "kind", k.kind)...)
 	}
-	w.counter("face_congestion_marks_total", "Packets sent with a congestion mark of this face.", c.CongestionMarks, id...)
+	w.counter(prefix+"congestion_marks_total", "Packets sent with a congestion mark set here.", c.CongestionMarks, id...)
 	for _, k := range []struct {
 		reason string
 		v      uint64
@@ -129,7 +140,7 @@ func (m *metrics) face(w *sink, i run.FaceInfo) {
 		{"in_malformed", c.Drops.InMalformed}, {"in_fragments", c.Drops.InFragments}, {"out_queue", c.Drops.OutQueue},
 		{"out_down", c.Drops.OutDown}, {"out_oversize", c.Drops.OutOversize}, {"out_transport", c.Drops.OutTransport},
 	} {
-		w.counter("face_drops_total", "What the face lost, by reason.", k.v, with("reason", k.reason)...)
+		w.counter(prefix+"drops_total", "What was lost, by reason.", k.v, with("reason", k.reason)...)
 	}
 }
 
