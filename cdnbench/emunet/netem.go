@@ -79,8 +79,9 @@ func tbfQdisc(d netlink.Link, p Params) *netlink.Tbf {
 }
 
 func checkNetem(p Params) error {
-	if p.Burst != (GilbertElliott{}) || p.Reorder || p.Overhead != 0 {
-		return fmt.Errorf("%w: the emulator %s has no bursts, chosen order or overhead: use %s", line.ErrParams, Netem, TUN)
+	if p.Burst != (GilbertElliott{}) || p.Reorder || p.Overhead != 0 ||
+		p.Noise != 0 || p.QueuePackets != 0 || p.CoDel.On {
+		return fmt.Errorf("%w: the emulator %s has no bursts, chosen order, overhead, noise, CoDel or limit of packets: use %s", line.ErrParams, Netem, TUN)
 	}
 	return nil
 }

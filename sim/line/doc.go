@@ -1,5 +1,7 @@
-// Package line is one direction of an emulated link: seeded loss, a drop-tail
-// queue in bytes, a serialiser with a rate, propagation delay and jitter.
+// Package line is one direction of a link in virtual time: seeded loss, a
+// drop-tail or CoDel queue in bytes, a serialiser with a rate, which two
+// directions may share, propagation delay and jitter. The simulator's links
+// and the emulated ones between namespaces (cdnbench/emunet) are made of it.
 //
 // It is a plain state machine that is told the time. A driver pushes packets
 // into it, asks Deadline, and takes with Deliver what has arrived by now.

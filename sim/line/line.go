@@ -35,6 +35,7 @@ type Counters struct {
 	OutPackets, OutBytes int64
 	LossDrops            int64 // lost by Params.Loss or Burst
 	QueueDrops           int64 // the queue was full
+	CoDelDrops           int64 // waited too long, with Params.CoDel
 	CutDrops             int64 // the direction was not Up
 	OverloadDrops        int64 // more bytes under way than a Line may hold
 	WaitingPackets       int64 // now in the queue or being sent
@@ -49,12 +50,19 @@ type Line struct {
 	state  State
 	pool   *Pool
 
+	// OnDrop, if set, is told of every packet that is lost, with its size in
+	// bytes. It must not call the Line.
+	OnDrop func(at ndn.Time, why Drop, packet []byte, size int)
+
 	loss, jitter *rand.Rand
 	bad          bool // Gilbert-Elliott state
+	codel        codel
+	peer         *Line // the other direction of a half-duplex link
 
 	waiting     ring[run]
 	waitingBits int64 // with overhead, all of the piece being sent included
-	// The serialiser has sent `sent` bits since `begun` without a pause, and is
+	sending     bool
+	// While sending: the serialiser has sent `sent` bits since `begun` without a pause, and is
 	// sending segments [from, chunk) of the first run until `ends`. sent is
 	// negative by what of that piece was sent before begun.
 	begun     ndn.Time
@@ -67,17 +75,19 @@ type Line struct {
 	last    ndn.Time // latest arrival so far
 	held    int64    // bytes under way
 	most    int64    // that may be under way
-	scratch []byte
-	lent    *Packet // whose buffer the last Deliver returned
+	scratch []byte   // made when a super-packet is split
+	lent    *Packet  // whose buffer the last Deliver returned
 
-	c    Counters
-	late histogram
+	c      Counters
+	prompt int64      // deliveries on time before the first late one
+	late   *histogram // nil while all were on time
 }
 
 // run is consecutive segments of a packet that wait.
 type run struct {
 	p        *Packet
 	from, to int
+	since    ndn.Time // when it joined the queue
 }
 
 // transit is a run that travels.
@@ -94,7 +104,7 @@ func New(p Params, pool *Pool, seed, stream uint64) (*Line, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Line{params: p, pool: pool, most: maxHeld, scratch: make([]byte, 0, MaxPacket)}
+	l := &Line{params: p, pool: pool, most: maxHeld}
 	l.Reset(seed, stream)
 	return l, nil
 }
@@ -107,9 +117,15 @@ func (l *Line) Reset(seed, stream uint64) {
 	l.jitter = rand.New(rand.NewPCG(seed, 2*stream+1))
 	l.bad = false
 	l.last = 0
+	l.codel = codel{}
 	l.c = Counters{}
-	l.late = histogram{}
+	l.prompt, l.late = 0, nil
 }
+
+// Share makes two directions one half-duplex link: only one of them sends at a
+// time, and they take turns, packet by packet, while both have something to
+// send. What happens to one may change the Deadline of the other.
+func Share(a, b *Line) { a.peer, b.peer = b, a }
 
 // Params returns those in force.
 func (l *Line) Params() Params { return l.params }
@@ -117,11 +133,21 @@ func (l *Line) Params() Params { return l.params }
 // State returns the state in force.
 func (l *Line) State() State { return l.state }
 
-// Counters returns a copy of the counters.
+// Counters returns a copy of the counters, as of the last call that gave the
+// time.
 func (l *Line) Counters() Counters {
 	c := l.c
-	c.LateP50, c.LateP99, c.LateMax = l.late.quantile(.5), l.late.quantile(.99), l.late.max
+	if h := l.late; h != nil {
+		c.LateP50, c.LateP99, c.LateMax = h.quantile(.5), h.quantile(.99), h.max
+	}
 	return c
+}
+
+// Backlog is the number of bytes that wait at now, with what is left of the
+// piece that is being sent.
+func (l *Line) Backlog(now ndn.Time) int64 {
+	l.advance(now)
+	return (l.waitingBits - l.progress(now) + 7) / 8
 }
 
 // SetState changes the state. What is under way when a direction stops being
@@ -130,7 +156,8 @@ func (l *Line) SetState(now ndn.Time, s State) {
 	l.advance(now)
 	l.state = s
 	if s != Up {
-		l.c.CutDrops += l.discard()
+		l.c.CutDrops += l.discardAt(now)
+		l.passTurn(now)
 	}
 }
 
@@ -142,7 +169,7 @@ func (l *Line) SetParams(now ndn.Time, p Params) error {
 	}
 	l.advance(now)
 	var done int64
-	if l.waiting.n > 0 {
+	if l.sending {
 		done = l.progress(now)
 		r := l.waiting.front()
 		k := r.from
@@ -159,7 +186,13 @@ func (l *Line) SetParams(now ndn.Time, p Params) error {
 			l.waitingBits += l.bits(r.p, k)
 		}
 	}
-	l.begin()
+	if l.sending {
+		if l.sending = l.waiting.n > 0; l.sending {
+			l.begin()
+		} else {
+			l.passTurn(now)
+		}
+	}
 	l.advance(now)
 	return nil
 }
@@ -168,14 +201,7 @@ func (l *Line) SetParams(now ndn.Time, p Params) error {
 func (l *Line) Push(now ndn.Time, p *Packet) {
 	l.advance(now)
 	p.refs++ // ours, while we look at it
-	idle := l.waiting.n == 0
-	if idle {
-		l.begun, l.sent = now, 0
-	}
-	var progress int64
-	if !idle {
-		progress = l.progress(now)
-	}
+	progress := l.progress(now)
 	limit := l.params.queue() * 8
 	from := 0
 	for i := range p.n {
@@ -185,38 +211,45 @@ func (l *Line) Push(now ndn.Time, p *Packet) {
 		lost := l.lose()
 		switch {
 		case l.state != Up:
-			l.c.CutDrops++
+			l.drop(now, DropCut, &l.c.CutDrops, p, i)
 		case lost:
-			l.c.LossDrops++
+			l.drop(now, DropLoss, &l.c.LossDrops, p, i)
 		case l.held+wire > l.most:
-			l.c.OverloadDrops++
-		case l.params.Rate > 0 && l.waitingBits > 0 && l.waitingBits-progress+size > limit:
-			l.c.QueueDrops++
+			l.drop(now, DropOverload, &l.c.OverloadDrops, p, i)
+		case l.params.Rate > 0 && l.waitingBits > 0 && l.waitingBits-progress+size > limit,
+			l.params.QueuePackets > 0 && l.c.WaitingPackets >= int64(l.params.QueuePackets):
+			l.drop(now, DropQueue, &l.c.QueueDrops, p, i)
 		default:
 			l.waitingBits += size
 			l.held += wire
 			l.c.WaitingPackets++
 			continue
 		}
-		l.enqueue(p, from, i)
+		l.enqueue(now, p, from, i)
 		from = i + 1
 	}
-	l.enqueue(p, from, p.n)
+	l.enqueue(now, p, from, p.n)
 	l.pool.release(p)
-	if idle {
-		l.begin()
+	if !l.sending && (l.peer == nil || !l.peer.sending) {
+		l.start(now)
 		l.advance(now)
 	}
 }
 
-// Deadline is when Deliver has something to do, ndn.Never if nothing waits.
+// Deadline is when Deliver should be called next, ndn.Never if nothing is
+// under way: not later than the next packet arrives, and possibly earlier.
 func (l *Line) Deadline() ndn.Time {
 	d := ndn.Never
-	if l.waiting.n > 0 {
-		d = l.ends
-	}
 	if l.flight.n > 0 {
-		d = min(d, l.flight.front().due)
+		d = l.flight.front().due
+	}
+	if l.sending {
+		switch {
+		case l.params.CoDel.On || l.peer != nil:
+			d = min(d, l.ends)
+		case d == ndn.Never || l.params.Reorder:
+			d = min(d, l.ends.Add(l.params.Delay-l.params.Jitter))
+		}
 	}
 	return d
 }
@@ -231,7 +264,7 @@ func (l *Line) Deliver(now ndn.Time) (packet []byte, ok bool) {
 		return nil, false
 	}
 	t := l.flight.pop()
-	l.late.add(now.Sub(t.due))
+	l.lateness(now.Sub(t.due))
 	for k := t.from; k < t.to; k++ {
 		wire := int64(t.p.wire(k))
 		l.c.OutBytes += wire
@@ -240,7 +273,22 @@ func (l *Line) Deliver(now ndn.Time) (packet []byte, ok bool) {
 	l.c.OutPackets += int64(t.to - t.from)
 	l.c.InFlightPackets -= int64(t.to - t.from)
 	l.lent = t.p
+	if t.to-t.from < t.p.n && l.scratch == nil {
+		l.scratch = make([]byte, 0, MaxPacket)
+	}
 	return t.p.bytes(l.scratch, t.from, t.to), true
+}
+
+func (l *Line) lateness(d time.Duration) {
+	if l.late == nil {
+		if d <= 0 {
+			l.prompt++
+			return
+		}
+		l.late = &histogram{n: l.prompt}
+		l.late.count[0] = l.prompt
+	}
+	l.late.add(d)
 }
 
 func (l *Line) unlend() {
@@ -272,18 +320,55 @@ func (l *Line) lose() bool {
 // bits is what segment k of p takes from the rate.
 func (l *Line) bits(p *Packet, k int) int64 { return 8 * int64(p.wire(k)+l.params.Overhead) }
 
-func (l *Line) enqueue(p *Packet, from, to int) {
+func (l *Line) enqueue(now ndn.Time, p *Packet, from, to int) {
 	if from < to {
 		p.refs++
-		l.waiting.push(run{p, from, to})
+		l.waiting.push(run{p, from, to, now})
+	}
+}
+
+// drop counts segment k of p as lost.
+func (l *Line) drop(at ndn.Time, why Drop, counter *int64, p *Packet, k int) {
+	*counter++
+	if l.OnDrop != nil {
+		l.OnDrop(at, why, p.buf, p.wire(k))
+	}
+}
+
+// start lets the serialiser work after a pause.
+func (l *Line) start(at ndn.Time) {
+	if l.waiting.n > 0 {
+		l.begun, l.sent = at, 0
+		l.next(at)
+	}
+}
+
+// passTurn lets whoever may send next begin, if nobody is sending.
+func (l *Line) passTurn(at ndn.Time) {
+	switch {
+	case l.sending:
+	case l.peer == nil:
+		l.start(at)
+	case l.peer.sending:
+	case l.peer.waiting.n > 0:
+		l.peer.start(at)
+	default:
+		l.start(at)
+	}
+}
+
+// next turns to the packet that is sent next.
+func (l *Line) next(at ndn.Time) {
+	if l.params.CoDel.On {
+		l.dequeue(at)
+	}
+	if l.sending = l.waiting.n > 0; l.sending {
+		l.begin()
 	}
 }
 
 // begin chooses the next piece of the first run and when it is sent.
 func (l *Line) begin() {
-	if l.waiting.n == 0 {
-		return
-	}
 	r := l.waiting.front()
 	rate := l.params.Rate
 	if rate == 0 {
@@ -310,7 +395,7 @@ func (l *Line) begin() {
 
 // progress is how many bits of the piece being sent are out by now.
 func (l *Line) progress(now ndn.Time) int64 {
-	if l.params.Rate == 0 {
+	if !l.sending || l.params.Rate == 0 {
 		return 0
 	}
 	out := int64(muldiv(uint64(max(0, now-l.begun)), uint64(l.params.Rate), 1e9)) - l.sent
@@ -319,10 +404,23 @@ func (l *Line) progress(now ndn.Time) int64 {
 
 // advance lets depart what has been sent by now.
 func (l *Line) advance(now ndn.Time) {
-	for l.waiting.n > 0 && l.ends <= now {
-		l.sent += l.chunkBits
-		l.depart(l.ends, l.chunk)
-		l.begin()
+	for {
+		x := l
+		if !x.sending && x.peer != nil {
+			x = x.peer
+		}
+		if !x.sending || x.ends > now {
+			return
+		}
+		at := x.ends
+		x.sent += x.chunkBits
+		x.depart(at, x.chunk)
+		if x.peer == nil {
+			x.next(at)
+		} else {
+			x.sending = false
+			x.passTurn(at)
+		}
 	}
 }
 
@@ -339,7 +437,7 @@ func (l *Line) depart(at ndn.Time, to int) {
 	n := int64(to - r.from)
 	l.c.WaitingPackets -= n
 	l.c.InFlightPackets += n
-	piece := run{r.p, r.from, to}
+	piece := run{p: r.p, from: r.from, to: to}
 	piece.p.refs++
 	if r.from = to; r.from == r.to {
 		l.pool.release(l.waiting.pop().p)
@@ -348,6 +446,9 @@ func (l *Line) depart(at ndn.Time, to int) {
 	// Drawn always, for the same reason as in lose.
 	if u := l.jitter.Float64(); l.params.Jitter > 0 {
 		due += ndn.Time((2*u - 1) * float64(l.params.Jitter))
+	}
+	if l.params.Noise > 0 {
+		due = due.Add(min(10*l.params.Noise, time.Duration(l.jitter.ExpFloat64()*float64(l.params.Noise))))
 	}
 	if !l.params.Reorder {
 		due = max(due, l.last)
@@ -360,9 +461,29 @@ func (l *Line) depart(at ndn.Time, to int) {
 	}
 }
 
-// discard drops all that is under way and returns how many packets that were.
+// discardAt drops all that is under way and returns how many packets that
+// were.
+func (l *Line) discardAt(now ndn.Time) int64 {
+	if l.OnDrop != nil {
+		for i := range l.flight.n {
+			l.tellCut(now, l.flight.at(i).run)
+		}
+		for i := range l.waiting.n {
+			l.tellCut(now, *l.waiting.at(i))
+		}
+	}
+	return l.discard()
+}
+
+func (l *Line) tellCut(now ndn.Time, r run) {
+	for k := r.from; k < r.to; k++ {
+		l.OnDrop(now, DropCut, r.p.buf, r.p.wire(k))
+	}
+}
+
 func (l *Line) discard() int64 {
 	l.unlend()
+	l.sending = false
 	for l.waiting.n > 0 {
 		l.pool.release(l.waiting.pop().p)
 	}

@@ -156,8 +156,20 @@ type Pool struct {
 // Packet copies b, which has a virtio header in front if vnet.
 // It is at most MaxPacket long.
 func (o *Pool) Packet(b []byte, vnet bool) *Packet {
+	p := o.Get(len(b))
+	p.buf = append(p.buf, b...)
+	if vnet {
+		p.vnet = VnetHeader
+	}
+	p.parse()
+	return p
+}
+
+// Get returns an empty packet with room for n bytes, at most MaxPacket, to be
+// filled by way of Bytes and Fill, and pushed.
+func (o *Pool) Get(n int) *Packet {
 	c := 0
-	for len(b) > classes[c] {
+	for n > classes[c] {
 		c++
 	}
 	var p *Packet
@@ -169,14 +181,19 @@ func (o *Pool) Packet(b []byte, vnet bool) *Packet {
 	} else {
 		p = &Packet{buf: make([]byte, 0, classes[c])}
 	}
-	p.buf = append(p.buf, b...)
-	if vnet {
-		p.vnet = VnetHeader
-	}
-	p.parse()
 	o.out++
+	p.n = 1
 	return p
 }
+
+// Put takes back a packet that was not pushed.
+func (o *Pool) Put(p *Packet) { o.release(p) }
+
+// Bytes is the packet's memory: empty after Get, to append to.
+func (p *Packet) Bytes() []byte { return p.buf }
+
+// Fill makes b, which was appended to Bytes, the packet.
+func (p *Packet) Fill(b []byte) { p.buf = b }
 
 // release drops one reference.
 func (o *Pool) release(p *Packet) {

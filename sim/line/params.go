@@ -16,14 +16,28 @@ var ErrParams = errors.New("bad link parameters")
 type Params struct {
 	Delay  time.Duration // one way, after serialisation
 	Jitter time.Duration // uniform in [-Jitter, +Jitter], added to Delay
+	// Noise is the mean of a delay with exponential distribution, cut off at
+	// ten times the mean, that is added to Delay and Jitter.
+	Noise time.Duration
 	// Reorder lets jitter, or a delay that shrinks in mid-run, reorder
 	// packets. Otherwise a packet never arrives before an earlier one.
-	Reorder  bool
-	Loss     float64        // Bernoulli: probability per packet, 0 to 1
-	Burst    GilbertElliott // instead of Loss
-	Rate     int64          // bit/s; 0 is unlimited, otherwise at least 1000
-	Queue    int64          // bytes waiting or being sent, drop-tail; 0 is DefaultQueue
-	Overhead int            // link-layer bytes that count per packet beside the IP packet
+	Reorder bool
+	Loss    float64        // Bernoulli: probability per packet, 0 to 1
+	Burst   GilbertElliott // instead of Loss
+	Rate    int64          // bit/s; 0 is unlimited, otherwise at least 1000
+	Queue   int64          // bytes waiting or being sent, drop-tail; 0 is DefaultQueue
+	// QueuePackets bounds the packets waiting or being sent as well; 0 does not.
+	QueuePackets int
+	CoDel        CoDel
+	Overhead     int // link-layer bytes that count per packet beside the IP packet
+}
+
+// CoDel drops from the head of the queue what has waited for longer than
+// Target for at least Interval (RFC 8289). Zero values are the RFC's.
+type CoDel struct {
+	On       bool
+	Target   time.Duration // 5 ms
+	Interval time.Duration // 100 ms
 }
 
 // GilbertElliott is loss in bursts: a good and a bad state with a loss
@@ -71,10 +85,16 @@ func (p Params) Validate() error {
 		return bad("delay", p.Delay, "0 to 10m")
 	case p.Jitter < 0 || p.Jitter > p.Delay:
 		return bad("jitter", p.Jitter, "0 to the delay")
+	case p.Noise < 0 || p.Noise > maxDelay/10:
+		return bad("noise", p.Noise, "0 to 1m")
 	case p.Rate != 0 && (p.Rate < 1000 || p.Rate > 1e12):
 		return bad("rate", p.Rate, "0 or 1e3 to 1e12 bit/s")
 	case p.Queue < 0 || p.Queue > maxHeld:
 		return bad("queue", p.Queue, fmt.Sprintf("0 to %d bytes", maxHeld))
+	case p.QueuePackets < 0:
+		return bad("queue packets", p.QueuePackets, "0 or more")
+	case p.CoDel.Target < 0 || p.CoDel.Interval < 0:
+		return bad("codel", p.CoDel, "a target and an interval of 0 or more")
 	case p.Overhead < 0 || p.Overhead > 1000:
 		return bad("overhead", p.Overhead, "0 to 1000 bytes")
 	case p.Loss > 0 && p.Burst != (GilbertElliott{}):
