@@ -39,6 +39,8 @@ type catSummary struct {
 	Sha256          string  `json:"sha256"`
 	Verified        bool    `json:"verified"`
 	Complete        bool    `json:"complete"`
+
+	duplicates uint64 // Data for segments that were there already
 }
 
 func summarise(f *catFlags, p *catPlan, r *run.Result) *catSummary {
@@ -50,7 +52,7 @@ func summarise(f *catFlags, p *catPlan, r *run.Result) *catSummary {
 		Interests: st.Interests, Retransmissions: st.Retransmissions, Timeouts: st.Timeouts,
 		Nacks: st.Nacks, Marks: st.Marks, Decreases: st.WindowDecreases, Switches: st.ReplicaSwitches,
 		MaxGap: st.MaxGap.Seconds(), Sha256: hex.EncodeToString(r.Output.Sha256),
-		Verified: r.Output.Verified, Complete: r.Complete,
+		Verified: r.Output.Verified, Complete: r.Complete, duplicates: st.Duplicates,
 	}
 	if r.Object.HasVersion {
 		s.Version = &r.Object.Version
@@ -74,8 +76,8 @@ func (s *catSummary) line() string {
 	if s.Version != nil {
 		name += fmt.Sprintf(" version %d", *s.Version)
 	}
-	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %d segments, %d Interests, %d repeated, rtt %.2f/%.2f/%.2f ms, %s",
-		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, s.Segments, s.Interests, s.Retransmissions,
+	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %d segments, %d Interests, %d repeated, %d duplicates, rtt %.2f/%.2f/%.2f ms, %s",
+		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, s.Segments, s.Interests, s.Retransmissions, s.duplicates,
 		s.RTTMin*1e3, s.RTTAvg*1e3, s.RTTMax*1e3, checked)
 	if s.Sha256 != "" {
 		out += "\nsha256 " + s.Sha256

@@ -106,9 +106,12 @@ func newRoot(e *env) *cobra.Command {
 		return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(
+		newBenchCmd(e),
 		newCatCmd(e),
 		newCheckCmd(e),
 		newConfigCmd(e),
+		newCtlCmd(e),
+		newDemoCmd(e),
 		newPingCmd(e),
 		newPingServerCmd(e),
 		newPutCmd(e),

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ndnpop/cdnbench"
+	"ndnpop/cdnbench/dataplane"
+)
+
+// scenarios are the experiments, in the order of their listing.
+func scenarios() []cdnbench.Scenario {
+	return []cdnbench.Scenario{
+		dataplane.Scenario{},
+	}
+}
+
+func newBenchCmd(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "bench",
+		Short:   "Run the experiments",
+		Example: "  ndnpop bench list\n  ndnpop bench run dataplane --out results",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newBenchListCmd(e), newBenchRunCmd(e))
+	return c
+}
+
+func newBenchListCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the experiments",
+		Example: "  ndnpop bench list",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+			for _, s := range scenarios() {
+				fmt.Fprintf(t, "%s\t%s\n", s.Name(), s.About())
+			}
+			return t.Flush()
+		},
+	}
+}
+
+func newBenchRunCmd(e *env) *cobra.Command {
+	var out string
+	o := cdnbench.Options{Log: e.stderr}
+	c := &cobra.Command{
+		Use:   "run SCENARIO…",
+		Short: "Run experiments and write their reports",
+		Long: `Runs experiments and writes DIR/SCENARIO/result.json and samples.csv for each.
+Exits with 1 when a figure misses its band, and says which.
+
+dataplane needs ndnd: it builds it from its module with the go command, or
+takes the program that the environment variable NDND names.`,
+		Example: "  ndnpop bench run dataplane --out results --runs 5",
+		Args:    usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			found, err := cdnbench.Find(scenarios(), args)
+			if err != nil {
+				return withCode(exitUsage, err)
+			}
+			if o.Runs < 0 {
+				return withCode(exitUsage, fmt.Errorf("--runs %d: want 1 or more", o.Runs))
+			}
+			if !c.Flags().Changed("seed") {
+				o.Seed = rand.Uint64()
+			}
+			if o.Ndnpop, err = os.Executable(); err != nil {
+				return err
+			}
+			cache, err := os.UserCacheDir()
+			if err != nil {
+				cache = os.TempDir()
+			}
+			o.Cache = filepath.Join(cache, "ndnpop")
+			if err := os.MkdirAll(o.Cache, 0o755); err != nil {
+				return err
+			}
+			ok := true
+			for _, s := range found {
+				r, err := s.Run(c.Context(), o)
+				if err != nil {
+					if c.Context().Err() != nil {
+						return withCode(exitInterrupted, errors.New("interrupted"))
+					}
+					return fmt.Errorf("%s: %w", s.Name(), err)
+				}
+				if err := r.Write(out); err != nil {
+					return err
+				}
+				if err := printResult(e, r); err != nil {
+					return err
+				}
+				ok = ok && r.OK
+			}
+			if !ok {
+				return errors.New("some figures miss their bands; they are marked MISS above")
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "bench-results", "write the reports below `DIR`")
+	c.Flags().IntVar(&o.Runs, "runs", 0, "repeat `N` times (0: the experiment's own number)")
+	c.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of everything random (`N`; default: random)")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "a reduced set")
+	return c
+}
+
+// printResult prints the medians of each arm, and the checks.
+func printResult(e *env, r *cdnbench.Result) error {
+	t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%s: medians [smallest..largest] of %d\n", r.Scenario, r.Runs)
+	for _, a := range r.ArmNames() {
+		fmt.Fprintf(t, "%s\n", a)
+		keys := make([]string, 0, len(r.Arms[a]))
+		for k := range r.Arms[a] {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			s := r.Arms[a][k]
+			fmt.Fprintf(t, "  %s\t%.4g\t[%.4g..%.4g]\n", k, s.Median, s.Min, s.Max)
+		}
+	}
+	for _, c := range r.Checks {
+		mark := "ok"
+		if !c.OK {
+			mark = "MISS"
+		}
+		fmt.Fprintf(t, "%s\t%s: %.4g\t(%s; %s)\n", mark, c.What, c.Measured, c.Band, c.Paper)
+	}
+	return t.Flush()
+}
