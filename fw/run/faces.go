@@ -27,8 +27,13 @@ const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 30 * time.Second
 	// probation is how long a datagram face that ICMP had refused is tried
-	// before it counts as up again.
-	probation = 200 * time.Millisecond
+	// before silence counts as a sign that somebody listens again, and
+	// probeEvery how often it is probed meanwhile. A host may send only one
+	// refusal a second to a peer (Linux: icmp_ratelimit), and has spent those on
+	// what was under way when it went down; together with firstPause the last
+	// probe goes out more than a second after that.
+	probation  = time.Second
+	probeEvery = 300 * time.Millisecond
 )
 
 // localMarking is how long the queue of a local face may stand before it is
@@ -55,7 +60,7 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	fc := &netFace{
 		f: f, name: n.name, uri: n.uri, listener: n.listener, id: n.id,
 		tr: n.tr, up: n.tr != nil, mtu: n.mtu, persistency: n.persistency,
-		lpc: f.opts.Link, wake: make(chan struct{}),
+		lpc: f.opts.Link, wake: make(chan struct{}), poke: make(chan struct{}, 1),
 		info: face.Info{RemoteURI: n.uri},
 	}
 	fc.lpc.FirstSequence = rand.Uint64()
@@ -182,9 +187,9 @@ func (f *Forwarder) faceUp(fc *netFace, tr face.Transport) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fc.mu.Lock()
-	change := !fc.gone && !fc.up && fc.tr == tr
+	change := !fc.gone && !fc.up && fc.tr == tr && tr != nil
 	if change {
-		fc.up = true
+		fc.up, fc.probing = true, nil
 	}
 	fc.mu.Unlock()
 	if change {
@@ -198,8 +203,12 @@ func (f *Forwarder) faceDown(fc *netFace, tr face.Transport, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fc.mu.Lock()
-	change := fc.up && fc.tr == tr
-	fc.up = fc.up && !change
+	change := false
+	if fc.tr == tr {
+		change = fc.up
+		// A probation that goes on must not find it and bring the face up.
+		fc.up, fc.tr, fc.probing = false, nil, nil
+	}
 	fc.mu.Unlock()
 	if change {
 		f.call(func(now ndn.Time, s *fw.Shard) { s.FaceDown(now, fc.id) })
@@ -275,6 +284,8 @@ func (fc *netFace) sleep(d time.Duration) bool {
 	select {
 	case <-t.C:
 		return true
+	case <-fc.poke:
+		return true
 	case <-fc.wake:
 	case <-fc.f.ctx.Done():
 	}
@@ -288,9 +299,10 @@ func (fc *netFace) heard() uint64 {
 }
 
 // attach gives a face a new transport. A stream that has connected is up. A
-// datagram socket says nothing about the peer: an idle packet (NDNLPv2) makes
-// a host where nobody listens say so, and silence for a while, or an answer,
-// that the face is up.
+// datagram socket says nothing about the peer: idle packets (NDNLPv2) make a
+// host where nobody listens say so, and only an answer, or their silent
+// disappearance for a while, brings the face up. Its routes are not used
+// before, so that no Interest is sent there to find out.
 func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 	info := tr.Info()
 	f.mu.Lock()
@@ -303,14 +315,11 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 	info.Scope = fc.info.Scope // told to the shard, once and for all
 	fc.tr, fc.info = tr, info
 	fc.setMTULocked(tr.MTU())
-	if fc.probe == nil && !info.Stream {
-		fc.probe = newAlarm(func(ndn.Time) ndn.Time {
-			fc.mu.Lock()
-			tr := fc.tr
-			fc.mu.Unlock()
-			f.faceUp(fc, tr)
-			return ndn.Never
-		})
+	if !info.Stream {
+		if fc.probe == nil {
+			fc.probe = newAlarm(fc.probeDue)
+		}
+		fc.probing, fc.probeEnd = tr, f.clock.now().Add(probation)
 	}
 	fc.mu.Unlock()
 	f.nameURI(fc, info.RemoteURI)
@@ -319,13 +328,34 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 		f.faceUp(fc, tr)
 		return true
 	}
+	fc.sendIdle(tr)
+	f.alarms.arm(fc.probe, f.clock.now().Add(probeEvery))
+	return true
+}
+
+// probeDue is the timer of a probation.
+func (fc *netFace) probeDue(now ndn.Time) ndn.Time {
+	fc.mu.Lock()
+	tr, end := fc.probing, fc.probeEnd
+	fc.mu.Unlock()
+	switch {
+	case tr == nil: // refused, or up already
+		return ndn.Never
+	case now >= end:
+		fc.f.faceUp(fc, tr)
+		return ndn.Never
+	}
+	fc.sendIdle(tr)
+	return min(now.Add(probeEvery), end)
+}
+
+// sendIdle sends a link packet without a fragment, which says nothing.
+func (fc *netFace) sendIdle(tr face.Transport) {
 	idle := face.Frames{Buf: []byte{byte(ndn.TypeLpPacket), 0}, Ends: []int{2}}
 	fc.sendMu.Lock()
 	tr.Send(&idle)
 	fc.sendMu.Unlock()
 	fc.flush() // what others left to the holder of sendMu
-	f.alarms.arm(fc.probe, f.clock.now().Add(probation))
-	return true
 }
 
 // list returns the faces by ascending id.

@@ -144,11 +144,8 @@ func (f *Forwarder) drain(ctx context.Context) {
 	for {
 		queued := 0
 		for _, fc := range f.list() {
-			fc.mu.Lock()
-			tr, up := fc.tr, fc.up
-			fc.mu.Unlock()
-			if up && fc.id != InternalFace {
-				queued += tr.QueueLen()
+			if fc.id != InternalFace {
+				queued += fc.queued()
 			}
 		}
 		if queued == 0 {

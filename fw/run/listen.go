@@ -85,6 +85,13 @@ func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 		f.mu.Unlock()
 		return nil, ErrClosed
 	}
+	if other := f.byURI[n.uri]; other != nil && !l.streams {
+		// A permanent face to that peer waits to try again: it need not.
+		select {
+		case other.poke <- struct{}{}:
+		default:
+		}
+	}
 	f.wg.Add(1)
 	f.mu.Unlock()
 	fc, err := f.addFace(n)

@@ -41,11 +41,14 @@ type netFace struct {
 	mtu         int  // configured; 0: the transport's
 	trMTU       int  // last seen
 	lastIn      ndn.Time
-	idle        *alarm // of an on-demand datagram face
-	probe       *alarm // ends the probation of a reconnected datagram face
+	idle        *alarm         // of an on-demand datagram face
+	probe       *alarm         // of the probation of a datagram face that had been refused
+	probing     face.Transport // what is on probation; nil: none is
+	probeEnd    ndn.Time
 	lpc         lp.Config
 	ctr         FaceCounters  // what the link does not count
-	wake        chan struct{} // ends the pause before a reconnection
+	wake        chan struct{} // closed: the face is gone, do not reconnect
+	poke        chan struct{} // one token: the peer was heard of, reconnect now
 }
 
 // newLink makes the link service for what is known of the face.
@@ -131,6 +134,29 @@ func (fc *netFace) flush() {
 		}
 		fc.sendMu.Unlock()
 	}
+}
+
+// queued is how many bytes wait to be sent, at least 1 while somebody is
+// sending.
+func (fc *netFace) queued() (n int) {
+	fc.flush()
+	if fc.sendMu.TryLock() {
+		fc.sendMu.Unlock()
+	} else {
+		n++
+	}
+	fc.flush() // what others left to us in the meantime
+	fc.mu.Lock()
+	tr := fc.tr
+	if fc.out != nil {
+		n += len(fc.out.Buf)
+	}
+	up := fc.up
+	fc.mu.Unlock()
+	if !up || tr == nil {
+		return 0
+	}
+	return n + tr.QueueLen()
 }
 
 // setMTULocked follows the transport's MTU.

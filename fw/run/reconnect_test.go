@@ -1,0 +1,117 @@
+package run
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/face/udp"
+	"ndnpop/ndn"
+)
+
+// sink counts the Interests of a peer that never answers.
+type sink struct{ interests atomic.Int64 }
+
+func (s *sink) Receive(frames [][]byte) {
+	for _, f := range frames {
+		if f[0] != byte(ndn.TypeLpPacket) || len(f) > 2 {
+			s.interests.Add(1)
+		}
+	}
+}
+func (s *sink) Flush()       {}
+func (s *sink) Closed(error) {}
+
+// TestRefusedFaceIsNotTriedWithInterests: a permanent UDP face whose peer is
+// gone stays down however often it is probed, and no Interest is spent on it;
+// it is up when the peer is there again.
+func TestRefusedFaceIsNotTriedWithInterests(t *testing.T) {
+	f := start(t, Options{})
+	var downs, ups atomic.Int64
+	f.Observe(func(e Event) {
+		switch e.Kind {
+		case FaceDown:
+			downs.Add(1)
+		case FaceUp:
+			ups.Add(1)
+		}
+	})
+	addr := freePort(t, "udp")
+	i, err := f.CreateFace(FaceSpec{URI: "udp4://" + addr, Persistency: face.PersistencyPermanent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addRoute(t, f, "/a", i.ID)
+	c, _ := memApp(t, f, nil)
+	n := 0
+	ask := func() {
+		n++
+		c.interest(fmt.Sprintf("/a/%d", n), uint32(n))
+	}
+	eventually(t, "the face to go down", func() bool { ask(); return downs.Load() == 1 })
+	after, _ := f.Face(i.ID)
+	// Several retries: what shows is that it comes up again, so the wait is for
+	// the probes themselves.
+	probed := func() uint64 { x, _ := f.Face(i.ID); return x.Counters.Drops.OutDown }
+	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+		ask()
+		time.Sleep(5 * time.Millisecond)
+	}
+	now, _ := f.Face(i.ID)
+	if now.Up || ups.Load() != 0 || downs.Load() != 1 {
+		t.Fatalf("up %v, %d times up, %d down, with nobody there", now.Up, ups.Load(), downs.Load())
+	}
+	if spent := now.Counters.OutInterests - after.Counters.OutInterests; spent != 0 {
+		t.Errorf("%d Interests were spent on a face that was down; %d refused", spent, probed())
+	}
+	peer, err := udp.Listen(addr, udp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sink{}
+	done := make(chan error, 1)
+	go func() { done <- peer.Serve(func(face.Transport) (face.Receiver, error) { return s, nil }) }()
+	defer func() { _ = peer.Close(); <-done }()
+	eventually(t, "the face to come up", func() bool { x, _ := f.Face(i.ID); return x.Up })
+	eventually(t, "an Interest to arrive", func() bool { ask(); return s.interests.Load() > 0 })
+	if ups.Load() != 1 {
+		t.Errorf("%d times up", ups.Load())
+	}
+}
+
+// TestHearingEndsThePause: a permanent face that waits to try again does so at
+// once when its peer speaks.
+func TestHearingEndsThePause(t *testing.T) {
+	f := start(t, Options{})
+	listenUDP(t, f, "127.0.0.1:0", ListenOptions{})
+	addr := freePort(t, "udp")
+	i, err := f.CreateFace(FaceSpec{URI: "udp4://" + addr, Persistency: face.PersistencyPermanent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addRoute(t, f, "/a", i.ID)
+	c, _ := memApp(t, f, nil)
+	n := uint32(0)
+	eventually(t, "the face to go down", func() bool {
+		n++
+		c.interest(fmt.Sprintf("/a/%d", n), n)
+		x, _ := f.Face(i.ID)
+		return !x.Up
+	})
+	info, _ := f.Face(i.ID)
+	_, here := splitURI(info.LocalURI)
+	tr, err := udp.Dial(here, udp.Options{Local: addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := newApp(t, tr, nil)
+	eventually(t, "the face to come up", func() bool {
+		peer.send([]byte{0x64, 0}, nil)
+		x, _ := f.Face(i.ID)
+		return x.Up
+	})
+	c.interest("/a/again", 1)
+	peer.expect(ndn.KindInterest, "/a/again")
+}
