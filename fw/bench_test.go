@@ -35,7 +35,7 @@ type benchNet struct {
 	interest []byte
 	data     []byte
 	now      ndn.Time
-	tokens   [8]byte
+	tokens   [table.TokenLen]byte
 }
 
 func newBench(tb testing.TB, routes int, cs int64) *benchNet {

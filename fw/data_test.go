@@ -64,9 +64,9 @@ func TestBadTokens(t *testing.T) {
 	n.interest(local1, "/other", 1)
 	other := n.take()[0].p.PitToken
 	for i, tok := range [][]byte{
-		{0xff, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}, // a shard and slot that do not exist
-		{0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff},
-		{1}, {1, 2, 3, 4, 5, 6}, bytes.Repeat([]byte{0}, 32), other,
+		{0xff, 0xff, 0xff, 0xff, 0xff, 0}, // a shard and slot that do not exist
+		{0, 0x7f, 0xff, 0xff, 0xff, 0},
+		{1}, {1, 2, 3, 4, 5, 6, 7, 8}, bytes.Repeat([]byte{0}, 32), other,
 	} {
 		n.interest(local1, "/a", uint32(i+1))
 		n.want("I401 /a")

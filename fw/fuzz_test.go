@@ -138,7 +138,7 @@ func (r *runner) step(s *script, infos []FaceInfo) {
 	flags := s.byte()
 	switch flags & 3 {
 	case 1:
-		f.PitToken = []byte{0, 0, 0, byte(s.byte() % 8), 0, 0, 0, byte(s.byte() % 8)}
+		f.PitToken = []byte{0, 0, 0, 0, byte(s.byte() % 8), byte(s.byte() % 8)}
 	case 2:
 		f.PitToken = make([]byte, 1+s.byte()%32)
 	}

@@ -295,26 +295,26 @@ func (p *PIT) At(slot uint32) *PitEntry {
 	return nil
 }
 
-// TokenLen is the length of the PIT tokens that a PIT issues.
-const TokenLen = 8
+// TokenLen is the length of the PIT tokens that a PIT issues. Peers echo any
+// length from 1 to 32, but for ndnd (v1.5.3), whose forwarder stops at one that
+// has not 6 bytes.
+const TokenLen = 6
 
-// Token is the PIT token of an entry: shard, generation, slot.
+// Token is the PIT token of an entry: shard, slot, generation.
 func (p *PIT) Token(e *PitEntry) [TokenLen]byte {
-	g, s := e.gen, e.slot
-	return [TokenLen]byte{p.shard, byte(g >> 16), byte(g >> 8), byte(g),
-		byte(s >> 24), byte(s >> 16), byte(s >> 8), byte(s)}
+	s := e.slot
+	return [TokenLen]byte{p.shard, byte(s >> 24), byte(s >> 16), byte(s >> 8), byte(s), byte(e.gen)}
 }
 
 // ByToken returns the entry that a token was issued for, nil when the token
-// is not ours or is stale. The token is a peer's claim: the caller still
-// checks the name.
+// is not ours or is stale. The token is a peer's claim, and generations
+// repeat: the caller still checks the name.
 func (p *PIT) ByToken(t []byte) *PitEntry {
 	if len(t) != TokenLen || t[0] != p.shard {
 		return nil
 	}
-	g := uint32(t[1])<<16 | uint32(t[2])<<8 | uint32(t[3])
-	s := uint32(t[4])<<24 | uint32(t[5])<<16 | uint32(t[6])<<8 | uint32(t[7])
-	if e := p.At(s); e != nil && e.gen&0xffffff == g {
+	s := uint32(t[1])<<24 | uint32(t[2])<<16 | uint32(t[3])<<8 | uint32(t[4])
+	if e := p.At(s); e != nil && byte(e.gen) == t[5] {
 		return e
 	}
 	return nil
