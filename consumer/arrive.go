@@ -25,14 +25,18 @@ func (f *Fetch) Data(now ndn.Time, p *ndn.Packet) {
 		f.stats.Unsolicited++
 		return
 	}
-	if seg < f.base || seg >= f.next {
-		f.stats.Duplicates++
+	if seg < f.base {
+		f.duplicate(now)
+		return
+	}
+	if seg >= f.next {
+		f.stats.Unsolicited++
 		return
 	}
 	i := f.ring.index(seg)
 	s := &f.ring.slots[i]
 	if s.state == slotReceived {
-		f.stats.Duplicates++
+		f.duplicate(now)
 		return
 	}
 	if d.ContentType == ndn.ContentNack {

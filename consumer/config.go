@@ -25,6 +25,10 @@ var (
 	ErrRange = errors.New("range not satisfiable")
 )
 
+// ErrLater is what Sink.Metadata returns when it cannot say yet whether the
+// packet may be believed; Fetch.Verified says so later.
+var ErrLater = errors.New("not verified yet")
+
 // Config says what to fetch and how. DefaultConfig fills it with defaults;
 // zero values of the fields below mean what is said there.
 type Config struct {
@@ -140,8 +144,9 @@ type Piece struct {
 // Sink takes what the fetch core produces. Its methods are called from within
 // the core's.
 type Sink interface {
-	// Metadata is called with each metadata packet before it is believed; an
-	// error ends the fetch.
+	// Metadata is called with each metadata packet, and each segment that is
+	// asked for only to learn sizes, before it is believed. ErrLater puts the
+	// fetch off until Fetch.Verified; another error ends it.
 	Metadata(*ndn.Data) error
 	// Object is called once, before the first Deliver, and says where to start
 	// (the zero Resume for the beginning). An error ends the fetch.

@@ -4,6 +4,7 @@
 // The machine (Fetch) has no goroutine, clock, socket or lock. A driver calls
 //
 //	f.Data, f.Nack      for every packet that arrives
+//	f.Verified          when a packet has been verified that its Sink kept
 //	f.Tick              when f.Deadline has come
 //	f.Drain             when its Sink became ready again
 //	f.Next              after any of these, until it returns false,
@@ -65,7 +66,8 @@ type Fetch struct {
 	err   error
 	stats Stats
 
-	one request // the metadata or probe request of the stages before stageFetch
+	one      request // the metadata or probe request of the stages before stageFetch
+	heldWire []byte  // its answer while that is verified
 
 	obj       Object
 	nameBuf   []byte // obj.Name and room for a segment component
@@ -85,15 +87,20 @@ type Fetch struct {
 	retx     queue
 	tx       uint64
 	recPoint uint64 // transmissions up to here belong to an event reacted to
-	inflight int
-	unrep    int // segments lost and not yet received
-	lossNew  int // losses since the last Sample
-	early    ndn.Time
-	paths    pathSet
-	meanSize float64
-	limited  bool // the window stopped the last burst
-	lastData ndn.Time
-	anyData  bool
+	// The tolerance of reordering grows with needless repetitions: reorder
+	// times ρ more, for reorderLeft more loss events.
+	reorder     int
+	reorderLeft int
+	reorderAt   ndn.Time
+	inflight    int
+	unrep       int // segments lost and not yet received
+	lossNew     int // losses since the last Sample
+	early       ndn.Time
+	paths       pathSet
+	meanSize    float64
+	limited     bool // the window stopped the last burst
+	lastData    ndn.Time
+	anyData     bool
 	// silent is when the first transmission left of those that timed out since
 	// anything was answered; 0 when none did.
 	silent ndn.Time

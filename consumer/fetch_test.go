@@ -316,6 +316,25 @@ func TestJitterAloneRetransmitsNothing(t *testing.T) {
 	}
 }
 
+// A path that reorders by more than ρ is learnt.
+func TestReorderingIsLearnt(t *testing.T) {
+	o := newOrigin(20_000_000, 1000)
+	n := newNet(t, 5e6, 1e6)
+	fl := n.add(o, 25*ms, cfgFor(o), controller(t, "fixed", cc.Params{Window: 250}), nil)
+	k := 0
+	fl.jitter = func() time.Duration {
+		if k++; k%4 == 0 {
+			return 35 * ms
+		}
+		return 0
+	}
+	n.run(time.Minute)
+	fl.ok()
+	if s := fl.f.Stats(); s.Retransmissions > 1000 {
+		t.Errorf("%d needless retransmissions of 20000", s.Retransmissions)
+	}
+}
+
 func TestEarlyLossDetection(t *testing.T) {
 	o := newOrigin(1_000_000, 1000)
 	n := newNet(t, 1e6, 1e6)

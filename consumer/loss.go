@@ -44,7 +44,26 @@ func (f *Fetch) detect(now ndn.Time) {
 // patience is the age at which an unanswered transmission is suspicious.
 func (f *Fetch) patience() time.Duration {
 	e := &f.paths.controlled().est
-	return time.Duration((1 + f.cfg.Rho) * float64(max(e.SRTT(), e.Last())))
+	rho := f.cfg.Rho
+	if f.reorder > 0 {
+		rho = min(1, rho*float64(1+f.reorder))
+	}
+	return time.Duration((1 + rho) * float64(max(e.SRTT(), e.Last())))
+}
+
+// reorderEvents is the number of loss events for which a widened tolerance of
+// reordering lasts (RFC 8985, section 6.2).
+const reorderEvents = 16
+
+// duplicate takes a Data that was there already: a repetition was needless.
+// Once per round trip it widens the tolerance of reordering, as RACK does.
+func (f *Fetch) duplicate(now ndn.Time) {
+	f.stats.Duplicates++
+	f.reorderLeft = reorderEvents
+	if srtt := f.paths.controlled().est.SRTT(); now.Sub(f.reorderAt) > srtt && f.reorder < 16 {
+		f.reorder++
+		f.reorderAt = now
+	}
 }
 
 // lose declares the outstanding transmission of slot i lost.
@@ -80,6 +99,11 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 	}
 	if e.NewEvent {
 		f.recPoint = f.tx
+		if f.reorder > 0 {
+			if f.reorderLeft--; f.reorderLeft <= 0 {
+				f.reorder = 0
+			}
+		}
 		if kind == cc.LossTimeout {
 			f.paths.backoff()
 		}

@@ -15,6 +15,7 @@ type request struct {
 	canBePrefix bool
 	fresh       bool
 	out         bool // in flight
+	held        bool // answered; the answer is being verified
 	retx        uint16
 	nonce       uint32
 	sentAt      ndn.Time
@@ -41,7 +42,7 @@ func (f *Fetch) probe(now ndn.Time, seg uint64) {
 
 func (f *Fetch) oneNext(now ndn.Time, b []byte) ([]byte, bool) {
 	r := &f.one
-	if r.out {
+	if r.out || r.held {
 		return b, false
 	}
 	if r.firstAt.IsSet() {
@@ -107,6 +108,10 @@ func (f *Fetch) oneNack(now ndn.Time, in *ndn.Interest, reason ndn.NackReason) {
 
 func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 	r, d := &f.one, &p.Data
+	if r.held {
+		f.stats.Duplicates++
+		return
+	}
 	if !r.name.Equal(d.Name) && (!r.canBePrefix || !d.Name.HasPrefix(r.name)) {
 		f.stats.Unsolicited++
 		return
@@ -119,14 +124,42 @@ func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 		f.paths.sampleRTT(f.paths.of(&p.LpFields), now.Sub(r.sentAt), 1)
 	}
 	f.progress(now)
-	if err := f.sink.Metadata(d); err != nil {
-		f.Fail(now, err)
-		return
-	}
 	if f.trace != nil {
 		f.emit(now, TraceData, 0, 0, now.Sub(r.sentAt), 0)
 	}
 	r.out = false
+	switch err := f.sink.Metadata(d); {
+	case errors.Is(err, ErrLater):
+		r.held = true
+		f.heldWire = append(f.heldWire[:0], d.Wire...)
+	case err != nil:
+		f.Fail(now, err)
+	default:
+		f.believe(now, d)
+	}
+}
+
+// Verified is the answer to a packet about which Sink.Metadata said ErrLater:
+// nil when it may be believed, or the error that ends the fetch. Without such
+// a packet it does nothing.
+func (f *Fetch) Verified(now ndn.Time, err error) {
+	if f.Done() || !f.one.held {
+		return
+	}
+	f.stats.Now = now
+	f.one.held = false
+	if err == nil {
+		err = f.view.Parse(f.heldWire)
+	}
+	if err != nil {
+		f.Fail(now, err)
+		return
+	}
+	f.believe(now, &f.view)
+}
+
+// believe takes what the single packet says.
+func (f *Fetch) believe(now ndn.Time, d *ndn.Data) {
 	if f.stage == stageMeta {
 		m, err := ParseMetadata(d.Content)
 		if err != nil {
