@@ -266,3 +266,30 @@ func (v Values) Bool(key string, def bool) (bool, error) {
 	}
 	return b, nil
 }
+
+// UintIn is Uint with limits.
+func (v Values) UintIn(key string, def, least, most uint64) (uint64, error) {
+	n, err := v.Uint(key, def)
+	if err == nil && (n < least || n > most) {
+		err = v.bad(key, fmt.Sprintf("must be from %d to %d", least, most))
+	}
+	return n, err
+}
+
+// FloatIn is Float with limits.
+func (v Values) FloatIn(key string, def, least, most float64) (float64, error) {
+	n, err := v.Float(key, def)
+	if err == nil && (n < least || n > most) {
+		err = v.bad(key, fmt.Sprintf("must be from %g to %g", least, most))
+	}
+	return n, err
+}
+
+// MillisIn is Millis with limits.
+func (v Values) MillisIn(key string, def, least, most time.Duration) (time.Duration, error) {
+	n, err := v.Millis(key, def)
+	if err == nil && (n < least || n > most) {
+		err = v.bad(key, fmt.Sprintf("must be from %d to %d", least.Milliseconds(), most.Milliseconds()))
+	}
+	return n, err
+}

@@ -4,10 +4,11 @@ package strategies
 import (
 	"ndnpop/strategy"
 	"ndnpop/strategy/bestroute"
+	"ndnpop/strategy/failover"
 	"ndnpop/strategy/multicast"
 )
 
 // Builtin returns the factories of all built-in strategies.
 func Builtin() []strategy.Factory {
-	return []strategy.Factory{bestroute.Factory(), multicast.Factory()}
+	return []strategy.Factory{bestroute.Factory(), failover.Factory(), multicast.Factory()}
 }

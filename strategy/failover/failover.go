@@ -1,0 +1,378 @@
+// Package failover is the strategy that keeps to the cheapest next hop that
+// answers, and hides the death of a next hop from the consumer.
+//
+// A next hop counts as down
+//   - when its face goes down, which the shard reports;
+//   - when it is silent: Interests stay unanswered, and nothing at all has come
+//     from it, for longer than a small multiple of its round-trip time;
+//   - when the link service gave up on an Interest and nothing has been heard
+//     since that was sent;
+//   - when it answers with Nack NoRoute.
+//
+// What was outstanding there goes out at once on the next one, with fresh
+// Nonces, before the consumer's timer runs out. Every Interest outstanding at a
+// silent next hop is repaired; it takes several of them without an answer in
+// between (the parameter evidence) until later Interests avoid the next hop as
+// well, so that random loss does not turn the traffic away. A single loss among
+// Data that keep coming is the consumer's to repair.
+//
+// A next hop that is down gets a copy of an Interest now and then, after times
+// that double; Data from it, asked for or late, bring it back. Probes cost at
+// most one Interest per next hop and back-off time.
+//
+// The next hops of a prefix are judged apart from those of other prefixes: a
+// silent producer does not condemn the link to everything else.
+package failover
+
+import (
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+	"ndnpop/table"
+)
+
+// Factory returns the factory of failover.
+func Factory() strategy.Factory {
+	return strategy.Factory{
+		Name:    "failover",
+		Version: 1,
+		Usage:   "lowest cost first, another next hop at once when one fails or falls silent",
+		Params: []strategy.Param{
+			{Name: "multiple", Usage: "silence after this many smoothed RTTs (2)"},
+			{Name: "floor", Usage: "silence not before this many milliseconds (15)"},
+			{Name: "unknown", Usage: "silence in milliseconds where no RTT is known (250)"},
+			{Name: "evidence", Usage: "unanswered Interests in a row that take a silent next hop down (4)"},
+			{Name: "retry-initial", Usage: "milliseconds until a next hop that is down is tried again (250)"},
+			{Name: "retry-max", Usage: "longest time between trials in milliseconds (5000)"},
+		},
+		New: parse,
+	}
+}
+
+func parse(v strategy.Values) (strategy.Strategy, error) {
+	f := &failover{}
+	var err error
+	if f.multiple, err = v.FloatIn("multiple", 2, 1, 100); err != nil {
+		return nil, err
+	}
+	if f.floor, err = v.MillisIn("floor", 15*time.Millisecond, time.Millisecond, time.Minute); err != nil {
+		return nil, err
+	}
+	if f.unknown, err = v.MillisIn("unknown", 250*time.Millisecond, time.Millisecond, time.Minute); err != nil {
+		return nil, err
+	}
+	if f.evidence, err = v.UintIn("evidence", 4, 1, 1000); err != nil {
+		return nil, err
+	}
+	if f.retry, err = v.MillisIn("retry-initial", 250*time.Millisecond, time.Millisecond, time.Hour); err != nil {
+		return nil, err
+	}
+	f.retryMax, err = v.MillisIn("retry-max", max(5*time.Second, f.retry), f.retry, time.Hour)
+	return f, err
+}
+
+// lingering is how long an answered Interest waits for what else was asked:
+// late Data and answers to probes.
+const lingering = time.Second
+
+type failover struct {
+	multiple        float64
+	floor, unknown  time.Duration
+	evidence        uint64
+	retry, retryMax time.Duration
+
+	prefixes strategy.PrefixState[strategy.Hops[hop]]
+	entries  strategy.EntryState[entry]
+	// raised has the times at which faces came up again; only looked up.
+	raised map[ndn.FaceID]ndn.Time
+}
+
+// hop is what is known about one next hop of a prefix.
+type hop struct {
+	rtt   strategy.RTT
+	heard ndn.Time // latest Data
+	waits ndn.Time // first Interest since then, zero without one
+	// unanswered counts Interests that were given up since heard.
+	unanswered uint64
+
+	down    bool
+	since   ndn.Time // when it went down
+	retryAt ndn.Time
+	backoff time.Duration
+	healed  ndn.Time // when it last came back
+}
+
+// entry is the watch over one pending Interest: over the next hop that it was
+// last sent to.
+type entry struct {
+	timer   table.TimerID
+	watched ndn.FaceID
+	armed   ndn.Time
+}
+
+// Interest implements strategy.Strategy.
+func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
+	st := f.prefixes.Get(c)
+	to, ok := f.forward(c, st, ev.Retransmission, true)
+	if !ok {
+		if ev.New {
+			c.Nack(ev.In, ndn.NackNoRoute)
+		}
+		return
+	}
+	f.probe(c, st, to)
+}
+
+// forward sends to the best next hop that this Interest has not been sent to.
+// again allows those that it has, the one used longest ago first. retry allows
+// the very same one if it has answered others since.
+func (f *failover) forward(c *strategy.Context, st *strategy.Hops[hop], retry, again bool) (ndn.FaceID, bool) {
+	hops := c.NextHops()
+	hops = hops[:min(len(hops), strategy.MaxHops)]
+	for i := range hops {
+		h := st.Of(hops[i].Face)
+		if f.isDown(h, hops[i].Face) {
+			continue
+		}
+		o := c.Out(hops[i].Face)
+		if o != nil && !(retry && o.Sends < 2 && !o.Failed && h.heard > o.SentAt) {
+			continue
+		}
+		if f.send(c, st, &hops[i], "cheapest that answers") {
+			return hops[i].Face, true
+		}
+	}
+	// Only next hops that are down or were tried remain.
+	for refused := uint64(0); ; {
+		best, key := -1, int64(0)
+		for i := range hops {
+			if k, ok := f.rank(c, st, hops[i].Face, again); ok && refused>>i&1 == 0 && (best < 0 || k < key) {
+				best, key = i, k
+			}
+		}
+		if best < 0 {
+			return 0, false
+		}
+		if f.send(c, st, &hops[best], "none is left that answers") {
+			return hops[best].Face, true
+		}
+		refused |= 1 << best
+	}
+}
+
+// rank orders next hops when there is none that is up and untried: first those
+// untried, by the time of their next trial, then the others by their last use.
+func (f *failover) rank(c *strategy.Context, st *strategy.Hops[hop], face ndn.FaceID, again bool) (int64, bool) {
+	const tried = 1 << 62
+	o := c.Out(face)
+	switch {
+	case o != nil:
+		return tried | int64(o.SentAt), again
+	case st.Of(face).down:
+		return int64(st.Of(face).retryAt), true
+	}
+	return 0, false // it was refused above
+}
+
+// send sends to a next hop and watches for its answer.
+func (f *failover) send(c *strategy.Context, st *strategy.Hops[hop], to *table.NextHop, why string) bool {
+	if c.Traced() {
+		f.explain(c, st, to.Face, why)
+	}
+	if c.Send(to.Face) != strategy.Sent {
+		return false
+	}
+	now, h := c.Now(), st.Of(to.Face)
+	if h.waits == 0 {
+		h.waits = now
+	}
+	f.watch(c, f.entries.Get(c), to.Face, h)
+	return true
+}
+
+// watch arms the timer for when the silence of a next hop becomes too long.
+func (f *failover) watch(c *strategy.Context, e *entry, face ndn.FaceID, h *hop) {
+	if e.timer.IsSet() {
+		c.Disarm(e.timer)
+	}
+	now := c.Now()
+	e.timer, e.watched, e.armed = c.Arm(f.silentAt(h).Sub(now), 0), face, now
+}
+
+// silentAt is when a next hop counts as silent unless it is heard before.
+func (f *failover) silentAt(h *hop) ndn.Time { return max(h.heard, h.waits).Add(f.limit(h)) }
+
+func (f *failover) limit(h *hop) time.Duration {
+	return h.rtt.Timeout(f.multiple, f.floor, f.unknown)
+}
+
+// probe sends a copy to one next hop that is down and due for a trial.
+func (f *failover) probe(c *strategy.Context, st *strategy.Hops[hop], used ndn.FaceID) {
+	now, hops := c.Now(), c.NextHops()
+	for i := range hops {
+		face := hops[i].Face
+		h := st.Of(face)
+		if !h.down || h.retryAt > now || face == used || c.Out(face) != nil {
+			continue
+		}
+		if c.Traced() {
+			f.explain(c, st, face, "trial of a next hop that is down")
+		}
+		h.backoff = min(2*h.backoff, f.retryMax)
+		h.retryAt = now.Add(h.backoff)
+		c.Probe(face)
+		return
+	}
+}
+
+// Timer implements strategy.TimerHandler: the watched next hop is silent, or
+// has been heard since and is watched on.
+func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
+	e := f.entries.Get(c)
+	if ev.ID != e.timer {
+		return
+	}
+	e.timer = table.TimerID{}
+	o := c.Out(e.watched)
+	if o == nil || o.Failed || len(c.Ins()) == 0 {
+		return
+	}
+	st := f.prefixes.Get(c)
+	h := st.Of(e.watched)
+	if h.heard > e.armed && f.silentAt(h) > c.Now() {
+		f.watch(c, e, e.watched, h)
+		return
+	}
+	f.unanswered(c, e.watched, h, 1)
+	f.resend(c, st)
+}
+
+// unanswered notes evidence against a next hop.
+func (f *failover) unanswered(c *strategy.Context, face ndn.FaceID, h *hop, n uint64) {
+	h.unanswered += n
+	h.waits = 0
+	if h.unanswered >= f.evidence {
+		f.takeDown(c, face, h)
+	}
+}
+
+func (f *failover) takeDown(c *strategy.Context, face ndn.FaceID, h *hop) {
+	if f.isDown(h, face) {
+		return
+	}
+	now := c.Now()
+	// A next hop that fails soon after it came back has not healed.
+	if h.backoff == 0 || now.Sub(h.healed) > 8*h.backoff {
+		h.backoff = f.retry
+	} else {
+		h.backoff = min(2*h.backoff, f.retryMax)
+	}
+	h.down, h.since, h.retryAt = true, now, now.Add(h.backoff)
+}
+
+// isDown reports whether a next hop is down. One whose face came up anew is
+// not.
+func (f *failover) isDown(h *hop, face ndn.FaceID) bool {
+	if h.down && f.raised[face] > h.since {
+		h.down, h.unanswered, h.waits = false, 0, 0
+	}
+	return h.down
+}
+
+// resend sends an Interest that a next hop failed to answer to another one.
+func (f *failover) resend(c *strategy.Context, st *strategy.Hops[hop]) bool {
+	_, ok := f.forward(c, st, false, false)
+	return ok
+}
+
+// Data implements strategy.Strategy.
+func (f *failover) Data(c *strategy.Context, ev *strategy.Data) {
+	if ev.Out == nil {
+		return
+	}
+	h := f.prefixes.Get(c).Of(ev.In)
+	if ev.RTTCertain {
+		h.rtt.Add(ev.RTT)
+	}
+	h.heard, h.waits, h.unanswered = c.Now(), 0, 0
+	if h.down {
+		h.down, h.healed = false, c.Now()
+		if c.Traced() {
+			c.Explain(ev.In, "answers again", nil)
+		}
+	}
+	outs := c.Outs()
+	for i := range outs {
+		if outs[i].Face != ev.In && outs[i].Pending(c.Now()) {
+			c.Linger(lingering)
+			return
+		}
+	}
+}
+
+// Nack implements strategy.NackHandler.
+func (f *failover) Nack(c *strategy.Context, ev *strategy.Nack) {
+	st := f.prefixes.Get(c)
+	h := st.Of(ev.In)
+	h.waits = 0
+	if ev.Reason == ndn.NackNoRoute {
+		f.takeDown(c, ev.In, h)
+	}
+	if len(c.Ins()) > 0 && !f.resend(c, st) {
+		c.PassNacks()
+	}
+}
+
+// GaveUp implements strategy.GaveUpHandler.
+func (f *failover) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
+	st := f.prefixes.Get(c)
+	h, n := st.Of(ev.On), uint64(1)
+	if h.heard < ev.Out.SentAt {
+		n = f.evidence
+	}
+	f.unanswered(c, ev.On, h, n)
+	if len(c.Ins()) > 0 && !f.resend(c, st) {
+		c.PassNacks()
+	}
+}
+
+// NextHop implements strategy.NextHopHandler.
+func (f *failover) NextHop(c *strategy.Context, ev *strategy.NextHop) {
+	if !c.HasEntry() {
+		switch ev.Change {
+		case strategy.HopUp:
+			if f.raised == nil {
+				f.raised = make(map[ndn.FaceID]ndn.Time)
+			}
+			f.raised[ev.Face] = c.Now()
+		case strategy.HopDown:
+			delete(f.raised, ev.Face)
+		}
+		return
+	}
+	if down := ev.Change == strategy.HopDown; !c.PendingOut() || down && f.entries.Get(c).watched == ev.Face {
+		f.forward(c, f.prefixes.Get(c), true, !down)
+	}
+}
+
+// explain tells what is known about the next hops.
+func (f *failover) explain(c *strategy.Context, st *strategy.Hops[hop], to ndn.FaceID, why string) {
+	hops := c.NextHops()
+	all := make([]strategy.Candidate, len(hops))
+	for i := range hops {
+		h := st.Of(hops[i].Face)
+		all[i] = strategy.Candidate{
+			Face: hops[i].Face, Cost: hops[i].Cost, Weight: h.rtt.Smooth.Seconds() * 1000, Note: "ms RTT, answers",
+		}
+		switch {
+		case h.down:
+			all[i].Note = "ms RTT, down"
+		case h.unanswered > 0:
+			all[i].Note = "ms RTT, silent"
+		case h.rtt.N == 0:
+			all[i].Note = "RTT unknown"
+		}
+	}
+	c.Explain(to, why, all)
+}

@@ -1,0 +1,328 @@
+package failover
+
+import (
+	"testing"
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+	"ndnpop/strategy/strategytest"
+)
+
+const ms = time.Millisecond
+
+func recorder(t *testing.T, params ...string) *strategytest.Recorder {
+	t.Helper()
+	r, err := strategytest.New(1, Factory(), params...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// consumers of different habits, none of which repeats an Interest.
+var consumers = map[string]strategytest.Consumer{
+	"window 1":      {Window: 1},
+	"window 2":      {Window: 2},
+	"window 16":     {Window: 16},
+	"window 60":     {Window: 60},
+	"every 1 ms":    {Every: ms},
+	"every 7 ms":    {Every: 7 * ms},
+	"shorter lived": {Window: 8, Lifetime: 500 * ms},
+}
+
+func TestKillIsTransparent(t *testing.T) {
+	for name, c := range consumers {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
+			con := r.AddConsumer(c)
+			r.At(1003*ms, a.Down)
+			r.At(3*time.Second, a.Up)
+			r.Run(4 * time.Second)
+			before := con.Gap(500*ms, time.Second)
+			if gap := con.Gap(time.Second, 2*time.Second); gap > b.RTT+max(5*ms, before) {
+				t.Errorf("gap %v at the kill", gap)
+			}
+			if con.Lost+con.Resent+len(con.Nacks) > 0 {
+				t.Errorf("%d lost, %d resent, Nacks %v", con.Lost, con.Resent, con.Nacks)
+			}
+			if s := r.Share(b, 1004*ms, 3*time.Second); s != 1 {
+				t.Errorf("share of b while a is down: %v", s)
+			}
+			if s := r.Share(a, 3100*ms, 4*time.Second); s != 1 {
+				t.Errorf("share of a after it is up: %v", s)
+			}
+		})
+	}
+}
+
+func TestBlackHoleIsTransparent(t *testing.T) {
+	for _, rtt := range []time.Duration{100 * time.Microsecond, 5 * ms, 20 * ms, 100 * ms} {
+		for name, c := range consumers {
+			t.Run(rtt.String()+" "+name, func(t *testing.T) {
+				r := recorder(t)
+				a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: rtt})
+				b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: rtt})
+				if rtt < ms && c.Every == 0 {
+					c.Segments = 4000 // keep the run short
+				}
+				con := r.AddConsumer(c)
+				die := 1003 * ms
+				if c.Segments > 0 {
+					die = 2 * ms
+				}
+				r.At(die, func() { a.Silent = true })
+				r.At(8*time.Second, func() { a.Silent = false })
+				r.Run(16 * time.Second)
+				if con.Lost+con.Resent+len(con.Nacks) > 0 {
+					t.Errorf("%d lost, %d resent, Nacks %v", con.Lost, con.Resent, con.Nacks)
+				}
+				if c.Segments > 0 {
+					if len(con.Arrivals) != c.Segments {
+						t.Errorf("%d arrivals", len(con.Arrivals))
+					}
+					return
+				}
+				for at := time.Duration(0); at < 15*time.Second; at += 100 * ms {
+					if gap := con.Gap(at, at+900*ms); gap > 4*rtt+20*ms+c.Every {
+						t.Fatalf("gap %v in %v…%v", gap, at, at+900*ms)
+					}
+				}
+				if n := r.Count(a, die+time.Second, 8*time.Second); n > 20 {
+					t.Errorf("%d Interests into the black hole", n)
+				}
+				if s := r.Share(b, die+time.Second, 8*time.Second); s != 1 {
+					t.Errorf("share of b: %v", s)
+				}
+				if s := r.Share(a, 14*time.Second, 16*time.Second); s != 1 {
+					t.Errorf("share of a after it healed: %v", s)
+				}
+			})
+		}
+	}
+}
+
+func TestOutstandingIsResentAtOnce(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 50})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(1100 * ms)
+	nonces := map[uint32]bool{}
+	var first, last time.Duration
+	resent := 0
+	for _, s := range r.Sends {
+		if nonces[s.Nonce] {
+			t.Fatalf("Nonce used twice: %v", s)
+		}
+		nonces[s.Nonce] = true
+		if s.Hop == b && s.Again {
+			if s.Event != "Timer" || s.Why == "" {
+				t.Errorf("%v", s)
+			}
+			if resent++; first == 0 {
+				first = s.At
+			}
+			last = s.At
+		}
+	}
+	if resent != 50 || last != first {
+		t.Errorf("%d re-sends from %v to %v", resent, first, last)
+	}
+	if con.Lost > 0 {
+		t.Error("lost")
+	}
+}
+
+func TestRandomLossDoesNotFlap(t *testing.T) {
+	for name, c := range consumers {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Jitter: 2 * ms, Loss: .05})
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 40 * ms, Loss: .05})
+			c.Resend = 200 * ms
+			con := r.AddConsumer(c)
+			r.Run(30 * time.Second)
+			if s := r.Share(a, 0, 30*time.Second); s != 1 {
+				t.Errorf("share of a: %v, switches: %d", s, r.Switches(0, 30*time.Second))
+			}
+			if len(con.Arrivals) < 900 {
+				t.Errorf("only %d arrivals", len(con.Arrivals))
+			}
+		})
+	}
+}
+
+func TestProbesBackOff(t *testing.T) {
+	r := recorder(t, "retry-initial~100", "retry-max~1600")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 8})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(10 * time.Second)
+	var at []time.Duration
+	for _, s := range r.Sends {
+		if s.Hop == a && s.At > 1100*ms {
+			at = append(at, s.At)
+		}
+	}
+	// After 100, 200, 400, 800 and then every 1600 ms.
+	if len(at) < 7 || len(at) > 9 {
+		t.Fatalf("probes at %v", at)
+	}
+	for i := 1; i < len(at); i++ {
+		want := min(100*ms<<i, 1600*ms)
+		if d := at[i] - at[i-1]; d < want || d > want+20*ms {
+			t.Errorf("probe %d after %v, want %v", i, d, want)
+		}
+	}
+}
+
+func TestRelapseKeepsItsBackOff(t *testing.T) {
+	r := recorder(t, "retry-initial~100")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 8})
+	// A link that works for 50 ms in every 500 ms.
+	for at := time.Second; at < 20*time.Second; at += 500 * ms {
+		r.At(at, func() { a.Silent = true })
+		r.At(at+450*ms, func() { a.Silent = false })
+	}
+	r.Run(20 * time.Second)
+	if n := r.Switches(10*time.Second, 20*time.Second); n > 8 {
+		t.Errorf("%d switches in 10 s", n)
+	}
+}
+
+func TestNoRouteMovesOn(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 4})
+	r.At(time.Second, func() { a.Nacks = ndn.NackNoRoute })
+	r.At(2*time.Second, func() { a.Nacks = 0 })
+	r.Run(4 * time.Second)
+	if len(con.Nacks) > 0 || con.Gap(500*ms, 4*time.Second) > 21*ms {
+		t.Errorf("Nacks %v, gap %v", con.Nacks, con.Gap(500*ms, 4*time.Second))
+	}
+	if s := r.Share(b, 1100*ms, 2*time.Second); s != 1 {
+		t.Errorf("share of b: %v", s)
+	}
+	if s := r.Share(a, 3500*ms, 4*time.Second); s != 1 {
+		t.Errorf("share of a: %v", s)
+	}
+}
+
+func TestCongestionIsNoFailure(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Nacks: ndn.NackCongestion})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 100})
+	r.Run(5 * time.Second)
+	if r.Share(a, 0, 5*time.Second) != 1 || b.Served() != 100 || len(con.Arrivals) != 100 {
+		t.Errorf("a %v, b served %d, %d arrivals", r.Share(a, 0, 5*time.Second), b.Served(), len(con.Arrivals))
+	}
+	b.Nacks = ndn.NackDuplicate
+	con = r.AddConsumer(strategytest.Consumer{Segments: 1, Start: 5 * time.Second})
+	r.Run(6 * time.Second)
+	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackCongestion {
+		t.Errorf("Nacks %v", con.Nacks)
+	}
+}
+
+func TestGiveUpMovesOn(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms, GiveUp: 30 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 1})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(3 * time.Second)
+	if gap := con.Gap(900*ms, 2*time.Second); gap > 141*ms {
+		t.Errorf("gap %v", gap)
+	}
+	if s := r.Share(b, 1200*ms, 3*time.Second); s != 1 {
+		t.Errorf("share of b: %v", s)
+	}
+}
+
+func TestNothingElseToTry(t *testing.T) {
+	r := recorder(t)
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1})
+	r.Run(time.Second)
+	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackNoRoute {
+		t.Errorf("Nacks %v", con.Nacks)
+	}
+	// A sole next hop is used although it is down, and its return noticed.
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	con = r.AddConsumer(strategytest.Consumer{Start: time.Second, Window: 8, Resend: 200 * ms})
+	r.At(2*time.Second, func() { a.Silent = true })
+	r.At(4*time.Second, func() { a.Silent = false })
+	r.Run(6 * time.Second)
+	if gap := con.Gap(4*time.Second, 6*time.Second); gap > 300*ms {
+		t.Errorf("gap after the only next hop healed: %v", gap)
+	}
+	// A sole face that comes up gets what is pending.
+	r.At(6*time.Second, a.Down)
+	r.At(6500*ms, a.Up)
+	con.Resend = 0
+	r.Run(8 * time.Second)
+	if gap := con.Gap(6*time.Second, 8*time.Second); gap > 520*ms {
+		t.Errorf("gap while the only face was down: %v", gap)
+	}
+}
+
+func TestRefusingQueue(t *testing.T) {
+	r := recorder(t)
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Refuse: true})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Segments: 10})
+	r.Run(time.Second)
+	if b.Served() != 10 || r.Refused[strategy.RefusedQueue] != 10 {
+		t.Errorf("served %d, refused %v", b.Served(), r.Refused)
+	}
+}
+
+func TestSlowAnswersTeach(t *testing.T) {
+	// The producer becomes five times slower: late Data are answers.
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 150 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 16})
+	r.At(time.Second, func() { a.RTT = 100 * ms })
+	r.Run(6 * time.Second)
+	if s := r.Share(a, 3*time.Second, 6*time.Second); s != 1 {
+		t.Errorf("share of a: %v", s)
+	}
+	if n := r.Switches(1500*ms, 6*time.Second); n > 1 {
+		t.Errorf("%d switches", n)
+	}
+}
+
+func TestLoopEnds(t *testing.T) {
+	r := recorder(t)
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Reflect: b})
+	r.AddConsumer(strategytest.Consumer{Segments: 50, Every: 10 * ms})
+	r.Run(10 * time.Second)
+	if n := r.Count(nil, 0, 10*time.Second); n > 50*2+10 {
+		t.Errorf("%d Interests for 50 segments", n)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	strategytest.CheckParams(t, Factory(), map[string][]string{
+		"multiple":      {"0.5", "x", "101"},
+		"floor":         {"0", "-1", "60001"},
+		"unknown":       {"0"},
+		"evidence":      {"0", "1001"},
+		"retry-initial": {"0"},
+		"retry-max":     {"0", "100"},
+	})
+}
+
+func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
+
+func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
