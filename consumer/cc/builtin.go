@@ -8,5 +8,10 @@ func Builtin() []Factory {
 		{"aimd", "additive increase, multiplicative decrease, as ndncatchunks", NewAimd},
 		{"reno", "TCP Reno", NewReno},
 		{"cubic", "CUBIC with HyStart++", NewCubic},
+		{"vegas", "TCP Vegas: keeps a few packets in the queue", NewVegas},
+		{"bbr", "BBR v1: paces at the measured bandwidth, whatever is lost", NewBbr},
+		{"bbr-gc", "BBR with gamma-corrected gains, fair to short paths", NewBbrGc},
+		{"bbq", "BBR with short probes, fair to short paths", NewBbq},
+		{"bbr-acw", "BBR with an adaptive window gain, fair to short paths", NewBbrAcw},
 	}
 }

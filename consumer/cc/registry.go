@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ErrUnknown is wrapped by the errors about names that are not registered and
@@ -93,6 +94,23 @@ func (o *options) number(name string, def float64) float64 {
 		return def
 	}
 	return v
+}
+
+// seconds reads a number of seconds.
+func (o *options) seconds(name string, def time.Duration) time.Duration {
+	v := o.number(name, def.Seconds())
+	if v > maxSeconds {
+		o.fail(errRange(name, v, "0 to 1e6 seconds"))
+		return def
+	}
+	return time.Duration(v * float64(time.Second))
+}
+
+const maxSeconds = 1e6
+
+// errRange says what an option may be.
+func errRange(name string, v any, want string) error {
+	return fmt.Errorf("option %s: %v: want %s", name, v, want)
 }
 
 func (o *options) flag(name string, def bool) bool {
