@@ -270,6 +270,8 @@ func (s *Shard) pend(a *arrival, e *table.PitEntry) {
 	r.HasReplicaSelect, r.ReplicaSelect = a.p.HasReplicaSelect, a.p.ReplicaSelect
 	r.SetToken(a.p.PitToken)
 	s.expireAt(e)
+	// What an answered entry lingers for is not what this downstream needs.
+	lingered := e.Lingering
 	e.Satisfied, e.Lingering = false, false
 	e.Local = e.Local || a.in.Local
 	if i.HasHopLimit {
@@ -283,7 +285,7 @@ func (s *Shard) pend(a *arrival, e *table.PitEntry) {
 	pending := false
 	for k := range e.Out {
 		o := &e.Out[k]
-		pending = pending || o.Pending(a.now) && (o.Face != a.in.ID || a.in.AdHoc)
+		pending = pending || !lingered && o.Pending(a.now) && (o.Face != a.in.ID || a.in.AdHoc)
 	}
 	a.further = pending && !waited
 	if a.p.HasReplicaSelect && !asked {

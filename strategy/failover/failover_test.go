@@ -312,6 +312,21 @@ func TestLoopEnds(t *testing.T) {
 	}
 }
 
+func TestAnsweredInterestServesNobodyElse(t *testing.T) {
+	// An entry that has its Data lingers for the answer to a probe. Who asks
+	// for the same Data meanwhile must not wait for the probe.
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Object: "o", Every: 10 * ms})
+	late := r.AddConsumer(strategytest.Consumer{Object: "o", Every: 10 * ms, Start: 15 * ms})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(6 * time.Second)
+	if gap := late.Gap(100*ms, 6*time.Second); gap > 60*ms {
+		t.Errorf("gap %v", gap)
+	}
+}
+
 func TestParameters(t *testing.T) {
 	strategytest.CheckParams(t, Factory(), map[string][]string{
 		"multiple":      {"0.5", "x", "101"},
