@@ -8,8 +8,8 @@ import (
 // are reserved (NFD).
 type FaceID uint64
 
-// NDNLPv2 field types. PathTag and ReplicaSelect are this project's, in the
-// range that peers ignore when they do not know a field.
+// NDNLPv2 field types. Challenge, Response, PathTag and ReplicaSelect are this
+// project's, in the range that peers ignore when they do not know a field.
 const (
 	TypeLpPacket        uint32 = 0x64
 	TypeLpFragment      uint32 = 0x50
@@ -28,6 +28,8 @@ const (
 	TypeLpTxSequence    uint32 = 0x348
 	TypeLpNonDiscovery  uint32 = 0x34c
 	TypeLpAnnouncement  uint32 = 0x350
+	TypeLpChallenge     uint32 = 944
+	TypeLpResponse      uint32 = 948
 	TypeLpPathTag       uint32 = 952
 	TypeLpReplicaSelect uint32 = 956
 )
@@ -101,14 +103,21 @@ type LpFields struct {
 // Interest or Data, which has no fields and is its own fragment.
 type LpPacket struct {
 	LpFields
-	Fragment    []byte // nil when there is none (an idle packet)
-	Sequence    uint64
-	TxSequence  uint64
-	FragIndex   uint64
-	FragCount   uint64 // 1 when absent
-	HasSequence bool
-	HasTx       bool
-	acks        []byte // consecutive Ack elements
+	Fragment   []byte // nil when there is none (an idle packet)
+	Sequence   uint64
+	TxSequence uint64
+	FragIndex  uint64
+	FragCount  uint64 // 1 when absent
+	// Challenge is a number that the peer wants to see in the Response of a
+	// frame sent to it, which shows that frames reach the address they come
+	// from. They serve the link alone.
+	Challenge    uint64 // valid if HasChallenge
+	Response     uint64 // valid if HasResponse
+	HasSequence  bool
+	HasTx        bool
+	HasChallenge bool
+	HasResponse  bool
+	acks         []byte // consecutive Ack elements
 }
 
 const lpIgnoreMin, lpIgnoreMax = 800, 959
@@ -206,6 +215,12 @@ func (p *LpPacket) field(t uint32, v, el []byte) (err error) {
 		p.NonDiscovery = true
 	case TypeLpAnnouncement:
 		p.Announcement = v
+	case TypeLpChallenge:
+		p.HasChallenge = true
+		p.Challenge, err = parse8(v)
+	case TypeLpResponse:
+		p.HasResponse = true
+		p.Response, err = parse8(v)
 	case TypeLpPathTag:
 		p.HasPathTag = true
 		switch len(v) {
@@ -298,6 +313,11 @@ type LpHeader struct {
 	HasSequence bool
 	HasTx       bool
 	Acks        []uint64
+	// As in LpPacket.
+	Challenge    uint64 // if HasChallenge
+	Response     uint64 // if HasResponse
+	HasChallenge bool
+	HasResponse  bool
 }
 
 // Size is the number of bytes of the encoded header fields, without the type
@@ -311,6 +331,12 @@ func (h *LpHeader) Size() int {
 		n += 4 + NatSize(h.FragIndex) + NatSize(h.FragCount)
 	}
 	if h.HasTx {
+		n += 12
+	}
+	if h.HasChallenge {
+		n += 12
+	}
+	if h.HasResponse {
 		n += 12
 	}
 	if h.LpFields != nil {
@@ -431,6 +457,12 @@ func AppendLpPacket(b []byte, h *LpHeader, fragment []byte) []byte {
 	}
 	if f.Announcement != nil {
 		b = AppendTLV(b, TypeLpAnnouncement, f.Announcement)
+	}
+	if h.HasChallenge {
+		b = binary.BigEndian.AppendUint64(AppendTL(b, TypeLpChallenge, 8), h.Challenge)
+	}
+	if h.HasResponse {
+		b = binary.BigEndian.AppendUint64(AppendTL(b, TypeLpResponse, 8), h.Response)
 	}
 	if f.HasPathTag {
 		if f.PathTag == (PathTag{}) {

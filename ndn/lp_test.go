@@ -40,7 +40,7 @@ func TestLpRules(t *testing.T) {
 		{"acks apart", "fd0344 08 0000000000000001 fd0348 08 0000000000000003 fd0344 08 0000000000000002" + frag, ErrLpOrder},
 
 		{"unknown 804", "fd0324 00" + frag, nil},
-		{"unknown 956-4", "fd03b4 00" + frag, nil},
+		{"unknown 936", "fd03a8 00" + frag, nil},
 		{"801, which belongs inside another field", "fd0321 00" + frag, ErrLpField},
 		{"unknown 802", "fd0322 01 00" + frag, ErrLpField},
 		{"unknown 796, below the range", "fd031c 00" + frag, ErrLpField},
@@ -61,6 +61,8 @@ func TestLpRules(t *testing.T) {
 		{"face id of 5 bytes", "fd032c 05 0000000001" + frag, ErrLength},
 		{"non-discovery with a value", "fd034c 01 00" + frag, ErrLength},
 		{"path tag of 8 bytes", "fd03b8 08 0000000000000001" + frag, ErrLength},
+		{"challenge of 7 bytes", "fd03b0 07 00000000000001" + frag, ErrLength},
+		{"response without a number", "fd03b4 00" + frag, ErrLength},
 		{"replica select without a number", "fd03bc 00" + frag, ErrLength},
 		{"reason of 3 bytes", "fd0320 07 fd0321 03 000032" + frag, ErrLength},
 		{"nack cut short", "fd0320 05 fd0321 02 32" + frag, ErrTruncated},
@@ -88,11 +90,12 @@ func TestLpFields(t *testing.T) {
 	var p LpPacket
 	w := lpOf(t, "51 08 ffffffffffffffff 52 01 01 53 02 0102 62 04 aabbccdd fd0320 05 fd0321 01 64 fd0328 01 00 fd032c 01 05 fd0330 01 00"+
 		"fd0334 05 fd0335 01 01 fd0340 01 02 fd0344 08 0000000000000001 fd0344 08 0000000000000002 fd0348 08 0000000000000003"+
-		"fd034c 00 fd0350 02 0600 fd03b8 0a 0102030405060708 09 01 fd03bc 01 04"+frag)
+		"fd034c 00 fd0350 02 0600 fd03b0 08 0000000000000006 fd03b4 08 0000000000000007 fd03b8 0a 0102030405060708 09 01 fd03bc 01 04"+frag)
 	if err := p.Parse(w); err != nil {
 		t.Fatal(err)
 	}
 	if !p.HasSequence || p.Sequence != 1<<64-1 || p.FragIndex != 1 || p.FragCount != 0x102 || !p.HasTx || p.TxSequence != 3 ||
+		!p.HasChallenge || p.Challenge != 6 || !p.HasResponse || p.Response != 7 ||
 		!bytes.Equal(p.PitToken, unhex(t, "aabbccdd")) || !p.IsNack || p.NackReason != NackDuplicate || p.IncomingFace != 5 ||
 		!p.HasNextHopFace || p.NextHopFace != 0 || !p.NoCache || p.CongestionMark != 2 || !p.NonDiscovery ||
 		!bytes.Equal(p.Announcement, unhex(t, "0600")) || !p.HasPathTag ||
@@ -209,6 +212,9 @@ func TestLpRoundTrip(t *testing.T) {
 			Sequence: rapid.Uint64().Draw(t, "sequence"), TxSequence: rapid.Uint64().Draw(t, "tx"),
 			FragCount: rapid.Uint64Range(0, 1<<20).Draw(t, "count"),
 			Acks:      rapid.SliceOfN(rapid.Uint64(), 0, 5).Draw(t, "acks"),
+
+			HasChallenge: rapid.Bool().Draw(t, "has challenge"), Challenge: rapid.Uint64().Draw(t, "challenge"),
+			HasResponse: rapid.Bool().Draw(t, "has response"), Response: rapid.Uint64().Draw(t, "response"),
 		}
 		if h.FragCount > 1 {
 			h.FragIndex = rapid.Uint64Range(0, h.FragCount-1).Draw(t, "index")
@@ -230,6 +236,8 @@ func TestLpRoundTrip(t *testing.T) {
 			t.Fatalf("%+v became %+v", f, p.LpFields)
 		}
 		if p.HasSequence != h.HasSequence || p.HasSequence && p.Sequence != h.Sequence || p.HasTx != h.HasTx || p.HasTx && p.TxSequence != h.TxSequence ||
+			p.HasChallenge != h.HasChallenge || p.HasChallenge && p.Challenge != h.Challenge ||
+			p.HasResponse != h.HasResponse || p.HasResponse && p.Response != h.Response ||
 			p.FragIndex != h.FragIndex || p.FragCount != max(h.FragCount, 1) {
 			t.Fatalf("%+v became %+v", h, p)
 		}

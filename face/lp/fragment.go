@@ -73,7 +73,7 @@ func (l *Link) fragment(now ndn.Time, wire []byte, out *face.Frames) error {
 	if h.HasTx {
 		fixed += 12
 	}
-	p, ok := divide(len(wire), l.cfg.MTU, fixed+l.fields.Size(), fixed)
+	p, ok := divide(len(wire), l.cfg.MTU, h.Size(), fixed)
 	if !ok {
 		return ErrOversize
 	}
@@ -87,7 +87,7 @@ func (l *Link) fragment(now ndn.Time, wire []byte, out *face.Frames) error {
 		l.emit(now, wire[:take], out)
 		wire = wire[take:]
 		take = p.next
-		h.LpFields = nil
+		h.LpFields, h.HasChallenge, h.HasResponse = nil, false, false
 	}
 	return nil
 }

@@ -41,9 +41,12 @@ type Link struct {
 	rel  *reliability // nil when off
 
 	in     ndn.LpPacket
-	inside bool         // the packet received lies in the link's memory
-	fields ndn.LpFields // of the packet being sent
-	hdr    ndn.LpHeader
+	inside bool // the packet received lies in the link's memory
+
+	ask, owed, heard           uint64 // Challenge to send, Response to send, Response received last
+	asking, owing, wasAnswered bool
+	fields                     ndn.LpFields // of the packet being sent
+	hdr                        ndn.LpHeader
 }
 
 // New makes the link service of one face.
@@ -70,10 +73,15 @@ func (l *Link) Receive(now ndn.Time, frame []byte, p *ndn.Packet) (ok bool, err 
 		return false, ErrOversize
 	}
 	in := &l.in
+	l.wasAnswered = false
 	if err := in.Parse(frame); err != nil {
 		l.ctr.InParse++
 		return false, err
 	}
+	if in.HasChallenge {
+		l.owed, l.owing = in.Challenge, true
+	}
+	l.heard, l.wasAnswered = in.Response, in.HasResponse
 	if l.rel != nil && !l.rel.receive(now, l, in) {
 		l.ctr.InDuplicate++
 		return false, nil
@@ -154,7 +162,11 @@ func (l *Link) Send(now ndn.Time, wire []byte, f *ndn.LpFields, out *face.Frames
 		l.fields.CongestionMark = max(l.fields.CongestionMark, 1)
 		l.ctr.OutMarked++
 	}
-	l.hdr = ndn.LpHeader{LpFields: &l.fields}
+	l.hdr = ndn.LpHeader{
+		LpFields:  &l.fields,
+		Challenge: l.ask, HasChallenge: l.asking,
+		Response: l.owed, HasResponse: l.owing,
+	}
 	if l.rel != nil {
 		// Every fragment of a reliable link has both numbers.
 		l.hdr.HasSequence, l.hdr.HasTx = true, true
@@ -172,8 +184,19 @@ func (l *Link) Send(now ndn.Time, wire []byte, f *ndn.LpFields, out *face.Frames
 		return err
 	}
 	l.ctr.OutPackets++
+	l.asking, l.owing = false, false
 	return nil
 }
+
+// Challenge makes the next packet that is sent carry n, for the peer to send
+// back. Peers that do not know the field ignore it.
+func (l *Link) Challenge(n uint64) { l.ask, l.asking = n, true }
+
+// Response is what the frame that was received last sent back of a Challenge.
+// Who sees the number of a Challenge here knows that the peer gets what is
+// sent to it. The link answers Challenges of the peer by itself, with the next
+// packet that is sent.
+func (l *Link) Response() (n uint64, ok bool) { return l.heard, l.wasAnswered }
 
 // fit sends wire in one frame or in several.
 func (l *Link) fit(now ndn.Time, wire []byte, out *face.Frames) error {
@@ -198,6 +221,7 @@ func (l *Link) fits(n int) bool { return ndn.LpPacketSize(&l.hdr, n) <= l.cfg.MT
 // A PIT token goes last: without it the peer finds the entry by name.
 func (l *Link) shed(n int) bool {
 	f := &l.fields
+	l.hdr.HasChallenge, l.hdr.HasResponse = false, false
 	f.PathTag, f.HasPathTag = ndn.PathTag{}, false
 	f.ReplicaSelect, f.HasReplicaSelect = 0, false
 	f.CongestionMark, f.Announcement, f.IncomingFace = 0, nil, 0

@@ -333,7 +333,8 @@ func appendBody(b []byte, h *ndn.LpHeader, payload []byte) ([]byte, int) {
 	_, n, tl, _ := ndn.ReadTL(b[start:])
 	copy(b[start:], b[start+tl:])
 	b = b[:start+n]
-	after := ndn.TLVSize(ndn.TypeLpFragment, len(payload))
+	link := ndn.LpHeader{HasChallenge: h.HasChallenge, HasResponse: h.HasResponse}
+	after := link.Size() + ndn.TLVSize(ndn.TypeLpFragment, len(payload))
 	if f := h.LpFields; f != nil {
 		rest := ndn.LpFields{
 			NonDiscovery: f.NonDiscovery, Announcement: f.Announcement,
