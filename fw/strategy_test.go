@@ -315,11 +315,12 @@ func TestLinger(t *testing.T) {
 	n.take()
 	n.interest(remote3, "/a/2", 2)
 	p.want(t, "-loop from 403")
-	// A new Interest for a lingering entry waits for the probe.
+	// A new Interest for a lingering entry does not wait for the probe alone.
 	n.interest(local1, "/a/3", 4)
 	n.data(remote1, "/a/3")
 	n.take()
 	n.interest(local2, "/a/3", 5)
+	n.want("I401 /a/3", "I402 /a/3")
 	n.data(remote2, "/a/3")
 	n.want("D301 /a/3")
 	n.idle()
