@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ndnpop/face/lp"
+	"ndnpop/ndn"
+	"ndnpop/sim/line"
+)
+
+// Params describe one direction of a link: rate, delay, jitter, losses, queue.
+// The zero value delivers at once.
+type Params = line.Params
+
+// GilbertElliott is loss in bursts.
+type GilbertElliott = line.GilbertElliott
+
+// CoDel is the queue management of RFC 8289.
+type CoDel = line.CoDel
+
+// LinkConfig describes a link.
+type LinkConfig struct {
+	// Params of both directions.
+	Params
+	// Back, if set, are those from the second node to the first.
+	Back *Params
+	// HalfDuplex lets the directions take turns on one medium.
+	HalfDuplex bool
+	// Cost of a route over the link; 1 if zero.
+	Cost uint64
+
+	// MTU in bytes, if positive, makes the link one of datagrams that
+	// fragments larger packets.
+	MTU int
+	// Marking turns congestion marking on; the zero lp.Marking is NFD's.
+	Marking *lp.Marking
+	// Reliability of the link service.
+	Reliability lp.Reliability
+}
+
+// Link is a link between two nodes.
+type Link struct {
+	// A and B are the nodes that it connects.
+	A, B *Node
+	// AB and BA are its directions.
+	AB, BA *Direction
+	// Cost of a route over it. Changes take effect with Reroute.
+	Cost uint64
+
+	net   *Network
+	state line.State
+}
+
+// Connect connects two nodes.
+func (n *Network) Connect(a, b *Node, c LinkConfig) *Link {
+	back := c.Params
+	if c.Back != nil {
+		back = *c.Back
+	}
+	if a == b {
+		n.fail(fmt.Errorf("node %s is connected with itself", a.name))
+	}
+	svc := lp.Config{MTU: c.MTU, Fragment: c.MTU > 0, Marking: lp.Marking{Off: true}, Reliability: c.Reliability}
+	if c.Marking != nil {
+		svc.Marking = *c.Marking
+	}
+	l := &Link{A: a, B: b, Cost: max(1, c.Cost), net: n}
+	pa := n.newPort(a, svc)
+	pb := n.newPort(b, svc)
+	n.wire(pa, pb, c.Params, back)
+	l.AB, l.BA = pa.out, pb.out
+	l.AB.name, l.BA.name = a.name+">"+b.name, b.name+">"+a.name
+	if c.HalfDuplex {
+		line.Share(l.AB.line, l.BA.line)
+		l.AB.twin, l.BA.twin = l.BA, l.AB
+	}
+	if n.trace != nil {
+		n.trace.watch(l.AB)
+		n.trace.watch(l.BA)
+	}
+	a.addPort(pa)
+	b.addPort(pb)
+	a.links = append(a.links, l)
+	b.links = append(b.links, l)
+	n.links = append(n.links, l)
+	n.dirty = true
+	return l
+}
+
+// String names the two ends.
+func (l *Link) String() string { return l.A.name + "-" + l.B.name }
+
+// Other is the node at the other end.
+func (l *Link) Other(of *Node) *Node {
+	if of == l.A {
+		return l.B
+	}
+	return l.A
+}
+
+// From is the direction that begins at a node.
+func (l *Link) From(a *Node) *Direction {
+	if a == l.A {
+		return l.AB
+	}
+	return l.BA
+}
+
+// Face is the link's face at one of its ends.
+func (l *Link) Face(of *Node) ndn.FaceID {
+	if of == l.A {
+		return l.BA.to.face
+	}
+	return l.AB.to.face
+}
+
+// Set changes both directions from now on. What waits is re-timed at the new
+// rate; what travels keeps the delay that it left with.
+func (l *Link) Set(p Params) error {
+	return errors.Join(l.AB.Set(p), l.BA.Set(p))
+}
+
+// Down breaks the link, and both ends know at once: their faces go down. What
+// is under way is lost.
+func (l *Link) Down() { l.set(line.Down) }
+
+// BlackHole drops all packets, those under way too, and tells nobody.
+func (l *Link) BlackHole() { l.set(line.BlackHole) }
+
+// Up ends Down and BlackHole.
+func (l *Link) Up() { l.set(line.Up) }
+
+func (l *Link) set(s line.State) {
+	n, was := l.net, l.state
+	if s == was {
+		return
+	}
+	l.state = s
+	n.note("link", l.String(), s.String())
+	l.AB.setState(s)
+	l.BA.setState(s)
+	for _, p := range []*port{l.BA.to, l.AB.to} {
+		node := p.owner.(*Node)
+		switch {
+		case s == line.Down:
+			node.faceDown(p)
+		case was == line.Down:
+			node.faceUp(p)
+		}
+	}
+}
+
+// Direction is one of the two directions of a link.
+type Direction struct {
+	net  *Network
+	name string
+	line *line.Line
+	to   *port
+	id   int32
+	twin *Direction // that shares the medium
+}
+
+func (n *Network) newDirection(to *port, p Params) *Direction {
+	l, err := line.New(p, &n.pool, n.cfg.Seed, n.streams)
+	n.streams++
+	if err != nil {
+		n.fail(err)
+		l, _ = line.New(Params{}, &n.pool, n.cfg.Seed, n.streams)
+	}
+	d := &Direction{net: n, line: l, to: to}
+	d.id = n.join(d)
+	return d
+}
+
+// pushed sees to the deadlines after something was put on the line.
+func (d *Direction) pushed() {
+	d.net.wake(d.id, d.line.Deadline())
+	if d.twin != nil {
+		d.net.wake(d.twin.id, d.twin.line.Deadline())
+	}
+}
+
+// fire implements actor.
+func (d *Direction) fire(now ndn.Time) ndn.Time {
+	for {
+		b, ok := d.line.Deliver(now)
+		if !ok {
+			break
+		}
+		d.to.owner.receive(now, d.to, b)
+	}
+	if d.twin != nil {
+		d.net.wake(d.twin.id, d.twin.line.Deadline())
+	}
+	return d.line.Deadline()
+}
+
+func (d *Direction) setState(s line.State) {
+	d.line.SetState(d.net.now, s)
+	d.pushed()
+}
+
+// String is "from>to".
+func (d *Direction) String() string { return d.name }
+
+// Params in force.
+func (d *Direction) Params() Params { return d.line.Params() }
+
+// Set changes the parameters from now on.
+func (d *Direction) Set(p Params) error {
+	err := d.line.SetParams(d.net.now, p)
+	d.pushed()
+	if err == nil {
+		d.net.note("link", d.name, "changed")
+	}
+	return err
+}
+
+// BlackHole drops all packets of this direction, or ends that.
+func (d *Direction) BlackHole(on bool) {
+	s := line.Up
+	if on {
+		s = line.BlackHole
+	}
+	d.net.note("link", d.name, s.String())
+	d.setState(s)
+}
+
+// Counters of packets, bytes and losses until now.
+func (d *Direction) Counters() line.Counters {
+	d.line.Backlog(d.net.now) // brings it up to now
+	return d.line.Counters()
+}
+
+// Queue is the number of bytes that wait or are being sent.
+func (d *Direction) Queue() int64 { return d.line.Backlog(d.net.now) }
+
+// Service is the link service that sends in this direction.
+func (d *Direction) Service() *lp.Link { return d.to.peer.svc }
+
+// BDP is the number of bytes that a link of a rate in bit/s holds in a time.
+func BDP(rate int64, rtt time.Duration) int64 {
+	return int64(float64(rate) / 8 * rtt.Seconds())
+}
