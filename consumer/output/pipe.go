@@ -9,6 +9,7 @@
 package output
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -23,12 +24,18 @@ import (
 // ErrVerify is wrapped by the errors of content that is not what it should be.
 var ErrVerify = errors.New("verification failed")
 
-// PacketError is a packet whose signature is wrong. It Is ErrVerify.
-type PacketError struct{ Name ndn.Name }
-
-func (e *PacketError) Error() string {
-	return fmt.Sprintf("%v: the digest signature of %s is wrong", ErrVerify, e.Name)
+// PacketError is a packet that must not be believed. It Is ErrVerify.
+type PacketError struct {
+	Name ndn.Name
+	Err  error // why
 }
+
+func (e *PacketError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrVerify, e.Name, e.Err) }
+
+func (e *PacketError) Unwrap() error { return e.Err }
+
+// errDigest: the DigestSha256 signature does not fit the packet.
+var errDigest = errors.New("its digest is wrong")
 
 // Is makes the error an ErrVerify.
 func (e *PacketError) Is(target error) bool { return target == ErrVerify }
@@ -42,6 +49,8 @@ const (
 	// VerifyDigest checks DigestSha256 signatures. Packets with other
 	// signatures pass, and the result says that not all was verified.
 	VerifyDigest
+	// VerifyTrust leaves it to Config.Check.
+	VerifyTrust
 )
 
 // Target is where content goes. Its methods are called by one goroutine at a
@@ -61,6 +70,12 @@ type Target interface {
 // Config of a Pipe.
 type Config struct {
 	Verify Verify
+	// Check verifies a packet for VerifyTrust. It is called from the Pipe's
+	// goroutine and may take its time, for instance to fetch certificates.
+	// OnMetadata, called from there too, gets the verdict on each packet that
+	// Metadata put off.
+	Check      func(*ndn.Data) error
+	OnMetadata func(error)
 	// Sum hashes the whole content; Want, if not nil, is what the hash has to
 	// be, and implies Sum. A hash that the producer states in the metadata is
 	// compared too when Sum is set.
@@ -109,10 +124,18 @@ type Pipe struct {
 	ended   bool // no more pieces
 	kicked  bool
 	err     error
+	meta    []byte // a metadata packet to verify, nil if none
+	busy    bool   // the goroutine works
+	idle    sync.Cond
 	done    chan struct{}
 
 	unverified atomic.Bool // some packet has a signature that was not checked
 	view       ndn.Data
+	// What verified packets say of the object's end, and where the content
+	// now ends.
+	final    uint64
+	hasFinal bool
+	end      consumer.Resume
 }
 
 // NewPipe makes a Pipe and starts its goroutine, which Close ends. prefix is
@@ -123,7 +146,7 @@ func NewPipe(cfg Config, to Target, prefix hash.Hash) *Pipe {
 		cfg.Backlog = defaultBacklog
 	}
 	p := &Pipe{cfg: cfg, to: to, done: make(chan struct{})}
-	p.wake.L = &p.mu
+	p.wake.L, p.idle.L = &p.mu, &p.mu
 	if cfg.Sum || cfg.Want != nil {
 		if p.sum = prefix; p.sum == nil {
 			p.sum = sha256.New()
@@ -135,19 +158,28 @@ func NewPipe(cfg Config, to Target, prefix hash.Hash) *Pipe {
 
 // Metadata implements consumer.Sink.
 func (p *Pipe) Metadata(d *ndn.Data) error {
-	if p.cfg.Verify == VerifyNone {
+	switch p.cfg.Verify {
+	case VerifyNone:
 		return nil
+	case VerifyTrust:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.meta = append([]byte(nil), d.Wire...)
+		p.wake.Signal()
+		return consumer.ErrLater
+	default:
+		return p.verify(d)
 	}
-	checked, err := verify(d)
-	if !checked {
-		p.unverified.Store(true)
-	}
-	return err
 }
 
 // Object implements consumer.Sink.
 func (p *Pipe) Object(o *consumer.Object) (consumer.Resume, error) {
 	p.obj = *o
+	if o.HasFinal {
+		p.mu.Lock()
+		p.final, p.hasFinal = o.Final, true
+		p.mu.Unlock()
+	}
 	return p.to.Open(o)
 }
 
@@ -212,8 +244,15 @@ func (p *Pipe) work() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		for !p.kicked && !p.ended {
+		for !p.kicked && !p.ended && p.meta == nil {
+			p.busy = false
+			p.idle.Broadcast()
 			p.wake.Wait()
+		}
+		p.busy = true
+		if p.meta != nil {
+			p.judge()
+			continue
 		}
 		if len(p.full) == 0 && p.ended {
 			return
@@ -242,6 +281,39 @@ func (p *Pipe) work() {
 	}
 }
 
+// judge verifies the metadata packet that waits.
+func (p *Pipe) judge() {
+	wire := p.meta
+	p.meta = nil
+	if p.ended {
+		return
+	}
+	p.unlocked(func() {
+		var d ndn.Data
+		err := d.Parse(wire)
+		if err == nil {
+			err = p.verify(&d)
+		}
+		if p.cfg.OnMetadata != nil {
+			p.cfg.OnMetadata(err)
+		}
+	})
+}
+
+// Settle waits until everything that was delivered has been verified and
+// written, or anything failed.
+func (p *Pipe) Settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.full) > 0 {
+		p.kicked = true
+		p.wake.Signal()
+	}
+	for p.err == nil && !p.ended && (p.busy || p.kicked || p.meta != nil || len(p.full) > 0) {
+		p.idle.Wait()
+	}
+}
+
 func (p *Pipe) unlocked(f func()) {
 	if f != nil {
 		p.mu.Unlock()
@@ -252,6 +324,7 @@ func (p *Pipe) unlocked(f func()) {
 
 func (p *Pipe) fail(err error) {
 	p.err = err
+	p.idle.Broadcast()
 	if p.cfg.OnError != nil {
 		p.unlocked(func() { p.cfg.OnError(err) })
 	}
@@ -266,12 +339,11 @@ func (p *Pipe) write(b *block) error {
 			if err := p.view.Parse(w); err != nil {
 				return fmt.Errorf("output: %w", err)
 			}
-			checked, err := verify(&p.view)
-			if err != nil {
+			if err := p.verify(&p.view); err != nil {
 				return err
 			}
-			if !checked {
-				p.unverified.Store(true)
+			if n, ok := p.view.FinalBlockNumber(ndn.TypeSegment); ok {
+				p.final, p.hasFinal = n, true
 			}
 			w = p.view.Content[it.head : it.head+it.size]
 		}
@@ -280,19 +352,26 @@ func (p *Pipe) write(b *block) error {
 	if p.sum != nil {
 		p.sum.Write(b.buf[:n])
 	}
+	p.end = b.then
 	return p.to.Write(b.buf[:n], b.then)
 }
 
-// verify checks a digest signature; checked is false when the packet has
-// another one.
-func verify(d *ndn.Data) (checked bool, err error) {
-	if d.SigType != ndn.SigDigestSha256 {
-		return false, nil
+// verify checks one packet. A digest check leaves other signatures alone and
+// remembers that.
+func (p *Pipe) verify(d *ndn.Data) error {
+	switch {
+	case p.cfg.Verify == VerifyTrust:
+		if err := p.cfg.Check(d); errors.Is(err, context.Canceled) {
+			return err // not the packet's fault
+		} else if err != nil {
+			return &PacketError{d.Name.Clone(), err}
+		}
+	case d.SigType != ndn.SigDigestSha256:
+		p.unverified.Store(true)
+	case !d.VerifyDigest():
+		return &PacketError{d.Name.Clone(), errDigest}
 	}
-	if !d.VerifyDigest() {
-		return true, &PacketError{Name: d.Name.Clone()}
-	}
-	return true, nil
+	return nil
 }
 
 // Result is what became of the content.
@@ -317,7 +396,7 @@ func (p *Pipe) Close(cause error, whole bool) (Result, error) {
 	p.mu.Unlock()
 	<-p.done
 	err := p.err
-	if err == nil {
+	if err == nil || cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
 	var r Result
@@ -339,6 +418,11 @@ func (p *Pipe) Close(cause error, whole bool) (Result, error) {
 }
 
 func (p *Pipe) compare(r *Result, whole bool) error {
+	// The fetch takes the end of the object from any packet that arrives, also
+	// from a forged one that lies beyond it and is never delivered.
+	if e := p.end; p.cfg.Verify == VerifyTrust && e.HasFinal && e.Segment > e.Final && (!p.hasFinal || p.final != e.Final) {
+		return fmt.Errorf("%w: no signed packet says that segment %d of %s is the last", ErrVerify, e.Final, p.obj.Name)
+	}
 	if p.cfg.Want != nil {
 		if string(p.cfg.Want) != string(r.Sha256) {
 			return fmt.Errorf("%w: SHA-256 is %x, not %x", ErrVerify, r.Sha256, p.cfg.Want)

@@ -18,6 +18,7 @@ import (
 	"ndnpop/consumer"
 	"ndnpop/consumer/cc"
 	"ndnpop/consumer/output"
+	"ndnpop/consumer/verify"
 	"ndnpop/face"
 	"ndnpop/face/lp"
 	"ndnpop/ndn"
@@ -40,6 +41,9 @@ type Options struct {
 	// Target gets the content; Output says how it is checked on the way.
 	Target output.Target
 	Output output.Config
+	// Trust, if not nil, decides which packets are believed. It may be shared
+	// with other fetches.
+	Trust *verify.Verifier
 	// Prefix is the hash state of what Target already holds, nil if nothing.
 	Prefix hash.Hash
 	// Progress, if not nil, is called about every Interval (100 ms) from a
@@ -73,6 +77,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	d.use(o.Transport, o.Fetch.Seed)
 	out := o.Output
 	out.OnRoom, out.OnError = d.room, d.fail
+	trusting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.Trust != nil {
+		out.Verify, out.OnMetadata = output.VerifyTrust, d.verified
+		out.Check = func(p *ndn.Data) error { return o.Trust.Verify(trusting, p, d.ask) }
+	}
 	d.pipe = output.NewPipe(out, o.Target, o.Prefix)
 	f, err := consumer.New(o.Fetch, o.Controller, d.pipe, o.Tracer, d.now())
 	if err != nil {
@@ -99,6 +109,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	case <-ctx.Done():
 		d.fail(context.Cause(ctx))
 	}
+	d.mu.Lock()
+	failed := f.Err() != nil
+	d.mu.Unlock()
+	if o.Trust != nil && !failed {
+		// The last packets may need certificates.
+		d.pipe.Settle()
+	}
+	cancel()
 	d.mu.Lock()
 	tr := d.tr
 	d.mu.Unlock()
@@ -128,6 +146,7 @@ type driver struct {
 	buf    []byte
 	p      ndn.Packet
 	armed  ndn.Time // when timers will look next
+	asks   []*ask
 	ended  bool
 }
 
@@ -209,6 +228,9 @@ func (d *driver) Receive(frames [][]byte) {
 		ok, err := d.link.Receive(now, fr, &d.p)
 		if err != nil || !ok {
 			continue // counted by the link
+		}
+		if len(d.asks) > 0 && d.answered() {
+			continue
 		}
 		switch d.p.Kind {
 		case ndn.KindData:
@@ -319,6 +341,16 @@ func (d *driver) room() {
 	defer d.mu.Unlock()
 	now := d.now()
 	d.f.Drain(now)
+	d.pump(now)
+	d.pipe.Kick()
+}
+
+// verified is the Pipe's verdict on a metadata packet.
+func (d *driver) verified(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	d.f.Verified(now, err)
 	d.pump(now)
 	d.pipe.Kick()
 }

@@ -1,0 +1,61 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+
+	enc "github.com/named-data/ndnd/std/encoding"
+	"github.com/named-data/ndnd/std/security/trust_schema"
+
+	"ndnpop/ndn"
+)
+
+// ErrSchema: a file is no trust schema that can be used.
+var ErrSchema = errors.New("not a usable trust schema")
+
+// Schema is a compiled Light VerSec trust schema.
+type Schema struct{ lvs *trust_schema.LvsSchema }
+
+// ParseSchema reads the binary form of a schema (python-ndn, "LVS binary
+// format"), as python-ndn's compiler writes it.
+func ParseSchema(b []byte) (*Schema, error) {
+	// What ndnd leaves to the use of a schema, and would panic at, is refused
+	// here.
+	m, err := trust_schema.ParseLvsModel(enc.NewBufferView(b), false)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	if m.StartId >= uint64(len(m.Nodes)) {
+		return nil, fmt.Errorf("%w: it has no start", ErrSchema)
+	}
+	for i, n := range m.Nodes {
+		if p, ok := n.Parent.Get(); ok && p >= uint64(len(m.Nodes)) || ok == (uint64(i) == m.StartId) {
+			return nil, fmt.Errorf("%w: node %d hangs nowhere, or above the start", ErrSchema, i)
+		}
+		for _, e := range n.PatternEdges {
+			if e.Dest >= uint64(len(m.Nodes)) {
+				return nil, fmt.Errorf("%w: an edge of node %d leads nowhere", ErrSchema, i)
+			}
+			if p, ok := m.Nodes[e.Dest].Parent.Get(); !ok || p != n.Id {
+				return nil, fmt.Errorf("%w: node %d has two parents", ErrSchema, e.Dest)
+			}
+			for _, set := range e.ConsSets {
+				for _, o := range set.ConsOptions {
+					if o.Fn != nil {
+						return nil, fmt.Errorf("%w: it calls the function %s, and functions are not supported", ErrSchema, o.Fn.FnId)
+					}
+				}
+			}
+		}
+	}
+	s, err := trust_schema.NewLvsSchema(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	return &Schema{s}, nil
+}
+
+// allows reports whether the key of a certificate may sign a name.
+func (s *Schema) allows(name, cert ndn.Name) bool {
+	return s.lvs.Check(name.ToNdnd(), cert.ToNdnd())
+}
