@@ -4,6 +4,7 @@ package dial
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"ndnpop/face"
@@ -18,14 +19,27 @@ var schemes = []string{"unix", "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6"}
 // DefaultPort of NDN over UDP and TCP.
 const DefaultPort = "6363"
 
+// Check reports whether Open knows what to do with a URI: its form and scheme
+// are right. The error says what they should be.
+func Check(uri string) error {
+	scheme, _, ok := strings.Cut(uri, "://")
+	switch {
+	case !ok:
+		return fmt.Errorf("dial: %q is not a URI such as unix:///run/nfd/nfd.sock or tcp4://127.0.0.1:6363", uri)
+	case !slices.Contains(schemes, scheme):
+		return fmt.Errorf("dial: unknown scheme %q in %q: choose one of %s", scheme, uri, strings.Join(schemes, ", "))
+	}
+	return nil
+}
+
 // Open connects to the forwarder at uri: unix:///run/nfd/nfd.sock,
 // tcp4://192.0.2.7:6363, udp6://[2001:db8::7]:6363, and with a host name or
 // without a port, which is then 6363. An error names the URI.
 func Open(uri string) (face.Server, error) {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok {
-		return nil, fmt.Errorf("dial: %q is not a URI such as unix:///run/nfd/nfd.sock or tcp4://127.0.0.1:6363", uri)
+	if err := Check(uri); err != nil {
+		return nil, err
 	}
+	scheme, rest, _ := strings.Cut(uri, "://")
 	var s face.Server
 	var err error
 	switch scheme {
@@ -33,10 +47,8 @@ func Open(uri string) (face.Server, error) {
 		s, err = unix.Dial(rest, unix.Options{})
 	case "tcp", "tcp4", "tcp6":
 		s, err = tcp.Dial(withPort(rest), tcp.Options{Family: scheme})
-	case "udp", "udp4", "udp6":
+	default: // udp, udp4, udp6
 		s, err = udp.Dial(withPort(rest), udp.Options{Family: scheme})
-	default:
-		return nil, fmt.Errorf("dial: unknown scheme %q in %q: choose one of %s", scheme, uri, strings.Join(schemes, ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", uri, err)

@@ -31,8 +31,8 @@ func dialer(transport string) (uri string, open func() (face.Server, error), err
 	if err != nil {
 		return "", nil, err
 	}
-	if !strings.Contains(uri, "://") {
-		return "", nil, withCode(exitUsage, fmt.Errorf("%q is no forwarder's URI: it should look like unix:///run/nfd/nfd.sock or tcp4://127.0.0.1:6363", uri))
+	if err := dial.Check(uri); err != nil {
+		return "", nil, withCode(exitUsage, fmt.Errorf("%q is no forwarder's URI: %w", uri, err))
 	}
 	return uri, func() (face.Server, error) { return dial.Open(uri) }, nil
 }

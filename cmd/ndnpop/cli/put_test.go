@@ -179,7 +179,7 @@ func TestPutFails(t *testing.T) {
 		{[]string{"/x", f, "-S=hmac:" + f + "x"}, exitFailed, "no key to sign with"},
 		{[]string{"/x", f, "-S=key:/me", "--keychain=dir://" + dir}, exitFailed, "holds no /me, but none"},
 		{[]string{"/x", f, "--transport=here"}, exitUsage, "unix:///run/nfd/nfd.sock"},
-		{[]string{"/x", f, "--transport=ftp://here"}, exitGaveUp, "unknown scheme"},
+		{[]string{"/x", f, "--transport=ftp://here"}, exitUsage, "unknown scheme"},
 		{[]string{"/x", f + "x"}, exitFailed, "cannot publish that"},
 		{[]string{"/x", f}, exitGaveUp, "start one with \"ndnpop run\""},
 	} {
