@@ -74,6 +74,9 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	if fc.info.Scope == face.ScopeLocal && fc.lpc.Marking.Interval == 0 {
 		fc.lpc.Marking.Interval = localMarking
 	}
+	if l := n.listener; l != nil && l.total != nil {
+		fc.budget = newBudget(l.opts.Allowance, l.total)
+	}
 	fc.link = fc.newLink()
 	fc.lastIn = f.clock.now()
 	fc.timer = newAlarm(fc.linkDue)
@@ -441,6 +444,10 @@ func (f *Forwarder) CreateFace(spec FaceSpec) (FaceInfo, error) {
 	f.mu.Lock()
 	if fc := f.byURI[uri]; fc != nil {
 		f.mu.Unlock()
+		// Somebody who may says that this peer is wanted.
+		fc.mu.Lock()
+		fc.budget = nil
+		fc.mu.Unlock()
 		return fc.snapshot(f.clock.now()), ErrFaceExists
 	}
 	if f.closed || f.dialling[uri] {

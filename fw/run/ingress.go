@@ -47,6 +47,9 @@ func (r *ingress) parse(now ndn.Time, frames [][]byte) (n int, rest [][]byte) {
 		p := &r.b.packets[n]
 		fc.mu.Lock()
 		ok, _ := fc.link.Receive(now, frame, p)
+		if fc.budget != nil && fc.budgetInLocked(now, frame, p, ok) {
+			ok = false
+		}
 		if ok {
 			switch p.Kind {
 			case ndn.KindInterest:

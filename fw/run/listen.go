@@ -17,6 +17,8 @@ type ListenOptions struct {
 	IdleTimeout time.Duration
 	MTU         int  // bytes, of datagram faces; 0 follows the path
 	Reliable    bool // use the NDNLPv2 reliability feature
+	// Allowance bounds what unproven peers of a datagram listener get.
+	Allowance Allowance
 }
 
 // listener is a face.Listener in service.
@@ -27,6 +29,7 @@ type listener struct {
 	streams bool
 	opts    ListenOptions
 	once    sync.Once
+	total   *shared // of the peers with a budget; nil: they have none
 
 	// Guarded by the face table's lock.
 	faces   int
@@ -42,6 +45,10 @@ func (f *Forwarder) Listen(l face.Listener, o ListenOptions) error {
 		o.IdleTimeout = 10 * time.Minute
 	}
 	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI())}
+	if a := &s.opts.Allowance; !s.streams && a.Rate >= 0 {
+		a.defaults()
+		s.total = &shared{bucket: bucket{rate: a.Total, burst: max(a.Total, a.Burst)}}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {

@@ -42,6 +42,7 @@ type netFace struct {
 	trMTU       int  // last seen
 	lastIn      ndn.Time
 	idle        *alarm         // of an on-demand datagram face
+	budget      *budget        // of a peer that nobody configured; nil: no bound
 	probe       *alarm         // of the probation of a datagram face that had been refused
 	probing     face.Transport // what is on probation; nil: none is
 	probeEnd    ndn.Time
@@ -71,6 +72,11 @@ func (fc *netFace) enqueue(now ndn.Time, wire []byte, f *ndn.LpFields, u *unit) 
 		fc.mu.Unlock()
 		return false
 	}
+	if fc.budget != nil && !fc.affordLocked(now, wire, u) {
+		fc.ctr.Drops.OutBudget++
+		fc.mu.Unlock()
+		return false
+	}
 	if fc.out == nil {
 		fc.out = fc.f.frames.get()
 		fc.link.Queue(now, fc.tr.QueueLen())
@@ -95,12 +101,48 @@ func (fc *netFace) enqueue(now ndn.Time, wire []byte, f *ndn.LpFields, u *unit) 
 	default:
 		fc.ctr.OutInterests++
 	}
+	fc.touchLocked(u)
+	fc.mu.Unlock()
+	return true
+}
+
+// touchLocked notes on u's list that the face is to be flushed.
+func (fc *netFace) touchLocked(u *unit) {
 	if !fc.touched {
 		fc.touched = true
 		u.touched = append(u.touched, fc)
 	}
-	fc.mu.Unlock()
-	return true
+}
+
+// affordLocked spends of the face's budget what wire costs. Its link header
+// and the headers of fragments are not counted.
+func (fc *netFace) affordLocked(now ndn.Time, wire []byte, u *unit) bool {
+	if fc.persistency != face.PersistencyOnDemand {
+		return true
+	}
+	v := fc.budget.spend(now, len(wire))
+	if v.echo {
+		if fc.out == nil {
+			fc.out = fc.f.frames.get()
+		}
+		_ = fc.link.Send(now, fc.budget.echoInterest(), nil, fc.out)
+		fc.touchLocked(u)
+	}
+	if v.challenge && v.pass {
+		fc.link.Challenge(fc.budget.secret)
+	}
+	return v.pass
+}
+
+// budgetInLocked notes what a frame of a peer with a budget says about it, and
+// reports whether the packet in it concerns nobody else.
+func (fc *netFace) budgetInLocked(now ndn.Time, frame []byte, p *ndn.Packet, ok bool) bool {
+	b := fc.budget
+	b.received(len(frame))
+	if n, ok := fc.link.Response(); ok {
+		b.response(now, n)
+	}
+	return ok && p.Kind == ndn.KindNack && b.nack(now, &p.Interest)
 }
 
 // flush sends what has been queued. No lock is held.

@@ -96,6 +96,7 @@ type FaceDrops struct {
 	OutDown      uint64 // packets refused because the face was down
 	OutOversize  uint64 // packets larger than the face can carry
 	OutTransport uint64 // frames that the transport dropped
+	OutBudget    uint64 // packets over the allowance of a peer that is not proven
 }
 
 // add adds what o counted.
@@ -118,6 +119,7 @@ func (c *FaceCounters) add(o *FaceCounters) {
 	d.OutDown += e.OutDown
 	d.OutOversize += e.OutOversize
 	d.OutTransport += e.OutTransport
+	d.OutBudget += e.OutBudget
 }
 
 // Sum adds up counters; QueueBytes is left out.
