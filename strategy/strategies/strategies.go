@@ -3,6 +3,7 @@ package strategies
 
 import (
 	"ndnpop/strategy"
+	"ndnpop/strategy/bestpath"
 	"ndnpop/strategy/bestroute"
 	"ndnpop/strategy/failover"
 	"ndnpop/strategy/multicast"
@@ -10,5 +11,5 @@ import (
 
 // Builtin returns the factories of all built-in strategies.
 func Builtin() []strategy.Factory {
-	return []strategy.Factory{bestroute.Factory(), failover.Factory(), multicast.Factory()}
+	return []strategy.Factory{bestpath.Factory(), bestroute.Factory(), failover.Factory(), multicast.Factory()}
 }

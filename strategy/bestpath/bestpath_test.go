@@ -1,0 +1,262 @@
+package bestpath
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+	"ndnpop/strategy/strategytest"
+	"ndnpop/table"
+)
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+func recorder(t *testing.T, seed uint64, params ...string) *strategytest.Recorder {
+	t.Helper()
+	r, err := strategytest.New(seed, Factory(), params...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var consumers = map[string]strategytest.Consumer{
+	"200 per s":  {Every: 5 * ms, Resend: 300 * ms},
+	"1000 per s": {Every: 1 * ms, Resend: 300 * ms},
+	"window 32":  {Window: 32, Resend: 300 * ms},
+}
+
+// checkShare wants the traffic on one hop, all but what 90 % leaves.
+func checkShare(t *testing.T, r *strategytest.Recorder, h *strategytest.Hop, from, to time.Duration) {
+	t.Helper()
+	if s := r.Share(h, from, to); s < .9 {
+		t.Errorf("share of %s from %v to %v is %.3f", h.Name, from, to, s)
+	}
+}
+
+func TestFindsTheBetterPath(t *testing.T) {
+	for name, c := range consumers {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t, 1)
+			r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 40 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 15 * ms})
+			r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 25 * ms})
+			r.AddConsumer(c)
+			r.Run(6 * sec)
+			checkShare(t, r, b, 2*sec, 6*sec)
+		})
+	}
+}
+
+func TestFollowsChanges(t *testing.T) {
+	for what, change := range map[string]struct{ worse, better func(a *strategytest.Hop) }{
+		"delay": {
+			func(a *strategytest.Hop) { a.RTT = 50 * ms },
+			func(a *strategytest.Hop) { a.RTT = 10 * ms },
+		},
+		"small delay": {
+			func(a *strategytest.Hop) { a.RTT = 35 * ms },
+			func(a *strategytest.Hop) { a.RTT = 10 * ms },
+		},
+		"loss": {
+			func(a *strategytest.Hop) { a.Loss = .3 },
+			func(a *strategytest.Hop) { a.Loss = 0 },
+		},
+		"black hole": {
+			func(a *strategytest.Hop) { a.Silent = true },
+			func(a *strategytest.Hop) { a.Silent = false },
+		},
+		"Nacks": {
+			func(a *strategytest.Hop) { a.Nacks = ndn.NackNoRoute },
+			func(a *strategytest.Hop) { a.Nacks = 0 },
+		},
+		"face": {
+			func(a *strategytest.Hop) { a.Down() },
+			func(a *strategytest.Hop) { a.Up() },
+		},
+	} {
+		for name, c := range consumers {
+			t.Run(what+" "+name, func(t *testing.T) {
+				r := recorder(t, 1)
+				a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Jitter: ms})
+				b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 25 * ms, Jitter: ms})
+				r.AddConsumer(c)
+				r.At(4*sec, func() { change.worse(a) })
+				r.At(10*sec, func() { change.better(a) })
+				r.Run(16 * sec)
+				checkShare(t, r, a, 2*sec, 4*sec)
+				checkShare(t, r, b, 6*sec, 10*sec)
+				checkShare(t, r, a, 12*sec, 16*sec)
+			})
+		}
+	}
+}
+
+func TestRandomLossDoesNotFlap(t *testing.T) {
+	for name, c := range consumers {
+		for _, rtt := range []time.Duration{20 * ms, 22 * ms, 30 * ms} {
+			for seed := uint64(1); seed <= 3; seed++ {
+				t.Run(fmt.Sprint(name, " ", rtt, " ", seed), func(t *testing.T) {
+					r := recorder(t, seed)
+					a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Jitter: 2 * ms, Loss: .05})
+					r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: rtt, Jitter: 2 * ms, Loss: .05})
+					r.AddConsumer(c)
+					r.Run(20 * sec)
+					if n := r.Switches(0, 20*sec); n > 0 {
+						t.Errorf("%d switches, share of a %.3f", n, r.Share(a, 0, 20*sec))
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestProbesAreBounded(t *testing.T) {
+	for name, c := range consumers {
+		for _, hops := range []int{2, 5} {
+			t.Run(fmt.Sprint(name, " ", hops, " hops"), func(t *testing.T) {
+				r := recorder(t, 1)
+				a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+				for k := 1; k < hops; k++ {
+					r.AddHop(strategytest.Hop{Cost: 2, RTT: 30 * ms})
+				}
+				con := r.AddConsumer(c)
+				r.Run(10 * sec)
+				if s := r.Share(a, 0, 10*sec); s != 1 {
+					t.Errorf("share of a: %v", s)
+				}
+				probes := r.Count(nil, 0, 10*sec) - con.Sent
+				most := min(500, 50+con.Sent/20) + 3
+				if probes > most || probes < most/2 {
+					t.Errorf("%d probes for %d Interests, the bound is %d", probes, con.Sent, most)
+				}
+				if len(con.Arrivals)+int(30*ms/ms)*2 < con.Sent {
+					t.Errorf("%d of %d", len(con.Arrivals), con.Sent)
+				}
+			})
+		}
+	}
+}
+
+func TestFewInterestsMoveToo(t *testing.T) {
+	// 10 per second: every change is found, if not within 2 s.
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 100 * ms, Resend: 300 * ms})
+	r.At(10*sec, func() { a.Silent = true })
+	r.At(30*sec, func() { a.Silent = false })
+	r.Run(60 * sec)
+	checkShare(t, r, b, 12*sec, 30*sec)
+	checkShare(t, r, a, 40*sec, 60*sec)
+	if con.Lost > 0 {
+		t.Errorf("%d lost", con.Lost)
+	}
+}
+
+func TestRepetitionsAndNacksTakeOtherPaths(t *testing.T) {
+	r := recorder(t, 1, "probe-share~0", "probe-min~0")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1})
+	a.Silent = true
+	r.Run(100 * ms)
+	con.Repeat(0)
+	r.Run(200 * ms)
+	if len(con.Arrivals) != 1 || b.Served() != 1 {
+		t.Error("the repetition did not take the other path")
+	}
+	a.Silent, a.Nacks, b.Nacks = false, ndn.NackNoRoute, ndn.NackCongestion
+	con = r.AddConsumer(strategytest.Consumer{Segments: 1})
+	r.Run(300 * ms)
+	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackCongestion || r.Count(nil, 200*ms, 300*ms) != 2 {
+		t.Errorf("Nacks %v after %d Interests", con.Nacks, r.Count(nil, 200*ms, 300*ms))
+	}
+	a.Down()
+	b.Down()
+	con = r.AddConsumer(strategytest.Consumer{Segments: 1})
+	r.Run(400 * ms)
+	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackNoRoute {
+		t.Errorf("Nacks %v without a next hop", con.Nacks)
+	}
+}
+
+func TestFurtherTerms(t *testing.T) {
+	load := map[ndn.FaceID]float64{}
+	f := Factory(Term{Name: "load", Usage: "points per connection", Of: func(h table.NextHop) float64 { return load[h.Face] }})
+	for _, c := range []struct {
+		params []string
+		load   float64 // of a
+		best   string
+	}{
+		{nil, 0, "a"},
+		{[]string{"penalty~257:2000"}, 0, "b"},
+		{[]string{"penalty~257:2000,258:2500"}, 0, "a"},
+		{[]string{"cost-weight~600"}, 0, "c"},
+		{nil, 2000, "b"},
+		{[]string{"load-weight~0.1"}, 2000, "a"},
+		{[]string{"delay-weight~1", "cost-weight~10"}, 0, "c"},
+	} {
+		r, err := strategytest.New(1, f, c.params...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 20, RTT: 10 * ms})
+		hops := []*strategytest.Hop{a,
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 20, RTT: 20 * ms}),
+			r.AddHop(strategytest.Hop{Name: "c", Cost: 1, RTT: 40 * ms})}
+		load[a.Face()] = c.load
+		r.AddConsumer(strategytest.Consumer{Every: ms})
+		r.Run(12 * sec)
+		for _, h := range hops {
+			if s := r.Share(h, 10*sec, 12*sec); (s == 1) != (h.Name == c.best) {
+				t.Errorf("%v, load %v: share of %s is %v", c.params, c.load, h.Name, s)
+			}
+		}
+	}
+}
+
+func TestLoopEnds(t *testing.T) {
+	r := recorder(t, 1)
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Reflect: b})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 200, Every: 10 * ms, Resend: 200 * ms})
+	r.Run(10 * sec)
+	if n := r.Count(nil, 0, 10*sec); n > con.Sent+con.Sent/20+50 || len(con.Arrivals) != 200 {
+		t.Errorf("%d Interests for %d, %d arrivals", n, con.Sent, len(con.Arrivals))
+	}
+}
+
+func TestExplains(t *testing.T) {
+	r := recorder(t, 1)
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 40 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Every: 2 * ms})
+	var moved []string
+	r.Watch = func(_ time.Duration, d *strategy.Decision) {
+		if d.Reason == "lower weight" {
+			moved = append(moved, fmt.Sprint(d.To == b.Face(), len(d.Candidates), d.Candidates[0].Note))
+		}
+	}
+	r.Run(2 * sec)
+	if len(moved) != 1 || moved[0][:6] != "true 2" {
+		t.Errorf("%q", moved)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	strategytest.CheckParams(t, Factory(), map[string][]string{
+		"delay-weight": {"-1", "x"}, "loss-weight": {"-1"}, "cost-weight": {"-1", "NaN"},
+		"penalty": {"1", "x:1", "257:", "257:-1", "257:1,", "257:NaN"}, "hysteresis": {"91"}, "hold": {"-1"},
+		"probe-share": {"101"}, "probe-min": {"-1"}, "probe-max": {"0"},
+	})
+}
+
+func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
+
+func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
