@@ -291,13 +291,15 @@ type CsInfo struct {
 	Entries       uint64
 	Hits, Misses  uint64
 	CapacityBytes optional.Optional[uint64]
-	UsedBytes     optional.Optional[uint64]
+	UsedBytes     optional.Optional[uint64] // memory, with all overhead
+	DataBytes     optional.Optional[uint64] // of the packets held
 }
 
 // Fields of this project: even, hence ignorable.
 const (
 	typeCapacityBytes uint32 = 0xf590
 	typeUsedBytes     uint32 = 0xf592
+	typeDataBytes     uint32 = 0xf594
 )
 
 func (c *CsInfo) fields() []field {
@@ -309,6 +311,7 @@ func (c *CsInfo) fields() []field {
 		{typ: 0x82, req: &c.Misses},
 		{typ: typeCapacityBytes, opt: &c.CapacityBytes},
 		{typ: typeUsedBytes, opt: &c.UsedBytes},
+		{typ: typeDataBytes, opt: &c.DataBytes},
 	}
 }
 

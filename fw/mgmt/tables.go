@@ -77,7 +77,7 @@ func (s *Server) csInfo() proto.CsInfo {
 	return proto.CsInfo{
 		Capacity: c.CapacityBytes / packetBytes, Flags: csFlags(&c),
 		Entries: c.Entries, Hits: c.Hits, Misses: c.Misses,
-		CapacityBytes: optional.Some(c.CapacityBytes), UsedBytes: optional.Some(c.UsedBytes),
+		CapacityBytes: optional.Some(c.CapacityBytes), UsedBytes: optional.Some(c.UsedBytes), DataBytes: optional.Some(c.DataBytes),
 	}
 }
 

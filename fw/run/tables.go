@@ -87,7 +87,7 @@ func (f *Forwarder) CS() CSInfo {
 	defer u.mu.Unlock()
 	i := u.shard.CSInfo()
 	return CSInfo{
-		CapacityBytes: uint64(max(0, i.Config.Capacity)), UsedBytes: uint64(i.Memory), Entries: uint64(i.Packets),
+		CapacityBytes: uint64(max(0, i.Config.Capacity)), UsedBytes: uint64(i.Memory), DataBytes: uint64(i.Bytes), Entries: uint64(i.Packets),
 		Admit: !i.Config.NoAdmit, Serve: !i.Config.NoServe,
 		Hits: i.Hits, Misses: i.Misses, Inserts: i.Inserts, Evicted: i.Evicted, Policy: i.Config.Policy,
 	}

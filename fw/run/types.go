@@ -173,7 +173,8 @@ type StrategyChoice struct {
 // CSInfo describes the content store.
 type CSInfo struct {
 	CapacityBytes uint64
-	UsedBytes     uint64
+	UsedBytes     uint64 // memory, with all overhead
+	DataBytes     uint64 // of the packets held
 	Entries       uint64
 	Admit, Serve  bool
 	Hits, Misses  uint64

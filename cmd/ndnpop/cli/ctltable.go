@@ -118,7 +118,8 @@ func newStrategyUnsetCmd(f *ctlFlags) *cobra.Command {
 type csJSON struct {
 	CapacityPackets uint64  `json:"capacity_packets"`
 	CapacityBytes   *uint64 `json:"capacity_bytes,omitempty"`
-	UsedBytes       *uint64 `json:"used_bytes,omitempty"`
+	UsedBytes       *uint64 `json:"used_bytes,omitempty"` // memory, with all overhead
+	DataBytes       *uint64 `json:"data_bytes,omitempty"` // of the packets held
 	Entries         uint64  `json:"entries"`
 	Admit           bool    `json:"admit"`
 	Serve           bool    `json:"serve"`
@@ -137,6 +138,9 @@ func csOut(c *mgmt.CsInfo) csJSON {
 	}
 	if v, ok := c.UsedBytes.Get(); ok {
 		out.UsedBytes = &v
+	}
+	if v, ok := c.DataBytes.Get(); ok {
+		out.DataBytes = &v
 	}
 	return out
 }

@@ -443,6 +443,6 @@ func (n *overlayNode) refresh(ctx context.Context) error {
 		return err
 	}
 	n.CSHits, n.CSMisses = cs.Hits, cs.Misses
-	n.CSBytes, _ = cs.UsedBytes.Get()
+	n.CSBytes, _ = cs.DataBytes.Get()
 	return nil
 }
