@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -70,9 +71,9 @@ type Target interface {
 // Config of a Pipe.
 type Config struct {
 	Verify Verify
-	// Check verifies a packet for VerifyTrust. It is called from the Pipe's
-	// goroutine and may take its time, for instance to fetch certificates.
-	// OnMetadata, called from there too, gets the verdict on each packet that
+	// Check verifies a packet for VerifyTrust. It is called from several
+	// goroutines and may take its time, for instance to fetch certificates.
+	// OnMetadata, called from the Pipe's goroutine, gets the verdict on each packet that
 	// Metadata put off.
 	Check      func(*ndn.Data) error
 	OnMetadata func(error)
@@ -332,6 +333,11 @@ func (p *Pipe) fail(err error) {
 
 // write verifies a block, moves its content together and writes it.
 func (p *Pipe) write(b *block) error {
+	if p.cfg.Verify == VerifyTrust {
+		if err := p.verifyAll(b); err != nil {
+			return err
+		}
+	}
 	n := 0
 	for _, it := range b.items {
 		w := b.buf[it.at : it.at+it.n]
@@ -339,8 +345,10 @@ func (p *Pipe) write(b *block) error {
 			if err := p.view.Parse(w); err != nil {
 				return fmt.Errorf("output: %w", err)
 			}
-			if err := p.verify(&p.view); err != nil {
-				return err
+			if p.cfg.Verify != VerifyTrust {
+				if err := p.verify(&p.view); err != nil {
+					return err
+				}
 			}
 			if n, ok := p.view.FinalBlockNumber(ndn.TypeSegment); ok {
 				p.final, p.hasFinal = n, true
@@ -354,6 +362,45 @@ func (p *Pipe) write(b *block) error {
 	}
 	p.end = b.then
 	return p.to.Write(b.buf[:n], b.then)
+}
+
+// verifyAll verifies the packets of a block on all processors: signatures of
+// public keys take longer than anything else of a fetch. The first bad packet
+// in the order of the content is the one that is told.
+func (p *Pipe) verifyAll(b *block) error {
+	errs := make([]error, len(b.items))
+	var next atomic.Int64
+	one := func() {
+		var d ndn.Data
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(b.items) {
+				return
+			}
+			it := b.items[i]
+			if it.bare {
+				continue
+			}
+			if errs[i] = d.Parse(b.buf[it.at : it.at+it.n]); errs[i] == nil {
+				errs[i] = p.verify(&d)
+			}
+			if errs[i] != nil {
+				next.Store(int64(len(b.items))) // the rest does not matter
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(b.items)) - 1 {
+		wg.Go(one)
+	}
+	one()
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // verify checks one packet. A digest check leaves other signatures alone and

@@ -19,8 +19,11 @@ type Schema struct{ lvs *trust_schema.LvsSchema }
 // ParseSchema reads the binary form of a schema (python-ndn, "LVS binary
 // format"), as python-ndn's compiler writes it.
 func ParseSchema(b []byte) (*Schema, error) {
-	// What ndnd leaves to the use of a schema, and would panic at, is refused
+	// What ndnd would panic at, in reading a schema or in using it, is refused
 	// here.
+	if len(b) == 0 || !wellFormed(b) {
+		return nil, fmt.Errorf("%w: it is not the binary form that LVS compilers write", ErrSchema)
+	}
 	m, err := trust_schema.ParseLvsModel(enc.NewBufferView(b), false)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
@@ -53,6 +56,33 @@ func ParseSchema(b []byte) (*Schema, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	return &Schema{s}, nil
+}
+
+// wellFormed reports whether the elements of a schema are whole, with those
+// inside of them, and its numbers are numbers (types of the LVS binary
+// format).
+func wellFormed(b []byte) bool {
+	for len(b) > 0 {
+		e, rest, err := ndn.NextElement(b)
+		if err != nil {
+			return false
+		}
+		b = rest
+		switch e.Type {
+		case 0x31, 0x33, 0x41, 0x43, 0x51, 0x53, 0x63, 0x67:
+			if !wellFormed(e.Value) {
+				return false
+			}
+		case 0x23, 0x25, 0x55, 0x57, 0x61, 0x69:
+			if _, err := ndn.ParseNat(e.Value); err != nil {
+				return false
+			}
+		case 0x21, 0x27, 0x29:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // allows reports whether the key of a certificate may sign a name.
