@@ -137,7 +137,7 @@ func fold(s uint32) uint16 {
 }
 
 // classes are the capacities of pooled buffers; the largest holds any packet.
-var classes = [...]int{256, 2048, 9728, MaxPacket}
+var classes = [...]int{256, 1280, 2304, 4864, 9728, MaxPacket}
 
 // MaxPacket is the largest packet in bytes, virtio header included.
 const MaxPacket = 72 << 10
