@@ -108,11 +108,7 @@ func (p *Process) Final() (Usage, error) {
 		return Usage{}, errors.New("peer: the process still runs")
 	}
 	st := p.cmd.ProcessState
-	u := Usage{CPU: st.UserTime() + st.SystemTime()}
-	if r, ok := st.SysUsage().(*syscall.Rusage); ok {
-		u.PeakRSS = r.Maxrss * 1024
-	}
-	return u, nil
+	return Usage{CPU: st.UserTime() + st.SystemTime(), PeakRSS: peakRSS(st)}, nil
 }
 
 // Usage is the usage so far of a running process: the time on a processor of

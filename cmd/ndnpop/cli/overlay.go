@@ -172,7 +172,7 @@ func (o *overlay) start(name, socket string, stdout io.Writer, args ...string) (
 	c.cmd.Stderr, c.cmd.Stdout = log, stdout
 	c.cmd.Env = append(os.Environ(), "NDN_CLIENT_TRANSPORT=unix://"+socket)
 	// A terminal's ^C reaches the demo alone, which then stops its children.
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.cmd.SysProcAttr = ownGroup()
 	if err := c.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
