@@ -11,10 +11,11 @@ import (
 	"ndnpop/face/tcp"
 	"ndnpop/face/udp"
 	"ndnpop/face/unix"
+	"ndnpop/face/websocket"
 )
 
 // Schemes that Open knows.
-var schemes = []string{"unix", "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6"}
+var schemes = []string{"unix", "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "ws", "wss"}
 
 // DefaultPort of NDN over UDP and TCP.
 const DefaultPort = "6363"
@@ -34,7 +35,8 @@ func Check(uri string) error {
 
 // Open connects to the forwarder at uri: unix:///run/nfd/nfd.sock,
 // tcp4://192.0.2.7:6363, udp6://[2001:db8::7]:6363, and with a host name or
-// without a port, which is then 6363. An error names the URI.
+// without a port, which is then 6363; or ws://192.0.2.7:9696 and
+// wss://example.com/ndn. An error names the URI.
 func Open(uri string) (face.Server, error) {
 	if err := Check(uri); err != nil {
 		return nil, err
@@ -47,6 +49,8 @@ func Open(uri string) (face.Server, error) {
 		s, err = unix.Dial(rest, unix.Options{})
 	case "tcp", "tcp4", "tcp6":
 		s, err = tcp.Dial(withPort(rest), tcp.Options{Family: scheme})
+	case "ws", "wss":
+		s, err = websocket.Dial(uri, websocket.Options{})
 	default: // udp, udp4, udp6
 		s, err = udp.Dial(withPort(rest), udp.Options{Family: scheme})
 	}

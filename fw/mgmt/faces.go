@@ -17,7 +17,7 @@ import (
 // schemes that faces/create accepts. Those without a family and with a host
 // name are not canonical; NFD leaves their resolution to its clients, ndnd and
 // this forwarder do it.
-var schemes = []string{"udp4", "udp6", "udp", "tcp4", "tcp6", "tcp", "unix"}
+var schemes = []string{"udp4", "udp6", "udp", "tcp4", "tcp6", "tcp", "unix", "ws", "wss"}
 
 func (s *Server) createFace(r *request) proto.ControlResponse {
 	p := &r.params

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"ndnpop/face"
@@ -12,10 +13,11 @@ import (
 	"ndnpop/face/tcp"
 	"ndnpop/face/udp"
 	"ndnpop/face/unix"
+	"ndnpop/face/websocket"
 )
 
 // ErrURI is in the errors about a face URI that cannot be one.
-var ErrURI = errors.New("not a face URI, such as udp4://192.0.2.7:6363, tcp6://[2001:db8::7]:6363, unix:///run/nfd/nfd.sock")
+var ErrURI = errors.New("not a face URI, such as udp4://192.0.2.7:6363, tcp6://[2001:db8::7]:6363, unix:///run/nfd/nfd.sock, ws://192.0.2.7:9696")
 
 func splitURI(uri string) (scheme, rest string) {
 	scheme, rest, _ = strings.Cut(uri, "://")
@@ -34,6 +36,11 @@ func canonical(uri string) (string, error) {
 			return "", fmt.Errorf("%q: %w", uri, ErrURI)
 		}
 		return uri, nil
+	case "ws", "wss":
+		if u, err := url.Parse(uri); err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+			return "", fmt.Errorf("%q: %w", uri, ErrURI)
+		}
+		return strings.TrimSuffix(uri, "/"), nil
 	case "udp", "udp4", "udp6", "tcp", "tcp4", "tcp6":
 	default:
 		return "", fmt.Errorf("%q: %w", uri, ErrURI)
@@ -91,6 +98,8 @@ func (f *Forwarder) dial(uri string, mtu int) (face.Server, error) {
 		return udp.Dial(rest, udp.Options{MTU: mtu, Family: scheme, Local: f.localFor(scheme)})
 	case "tcp", "tcp4", "tcp6":
 		return tcp.DialContext(f.ctx, rest, tcp.Options{Family: scheme})
+	case "ws", "wss":
+		return websocket.DialContext(f.ctx, uri, websocket.Options{})
 	}
 	return unix.Dial(rest, unix.Options{})
 }

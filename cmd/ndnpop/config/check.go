@@ -181,7 +181,7 @@ func (c *Config) where(key string) string {
 // checkURI checks the form of a face's URI; whether its peer exists is found
 // out when the face is made.
 func checkURI(s string) error {
-	const forms = "udp4://192.0.2.7:6363, udp6://[2001:db8::7]:6363, tcp4://…, tcp6://…, unix:///run/nfd/nfd.sock"
+	const forms = "udp4://192.0.2.7:6363, udp6://[2001:db8::7]:6363, tcp4://…, tcp6://…, unix:///run/nfd/nfd.sock, ws://192.0.2.7:9696, wss://…"
 	u, err := url.Parse(s)
 	if err != nil {
 		return fmt.Errorf("%q is not a face URI, such as %s", s, forms)
@@ -190,6 +190,11 @@ func checkURI(s string) error {
 	case "unix":
 		if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
 			return fmt.Errorf("%q needs an absolute path, such as unix:///run/nfd/nfd.sock", s)
+		}
+		return nil
+	case "ws", "wss":
+		if u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+			return fmt.Errorf("%q must be %s://HOST, with a port and a path if needed", s, u.Scheme)
 		}
 		return nil
 	case "udp", "tcp", "udp4", "tcp4", "udp6", "tcp6":

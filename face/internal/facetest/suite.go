@@ -30,6 +30,8 @@ type Case struct {
 	// Bounded is set when Send knows what a peer that does not drain cannot
 	// take.
 	Bounded bool
+	// Allocates is set when a library below the transport allocates.
+	Allocates bool
 }
 
 // Run runs the suite.
@@ -578,6 +580,9 @@ func (c *Case) Loop(t testing.TB, l face.Listener, dial func() (face.Server, err
 }
 
 func (c *Case) allocs(t *testing.T) {
+	if c.Allocates {
+		t.Skip("not for this transport")
+	}
 	l, dial := c.Listen(t)
 	next, stop := c.Loop(t, l, dial, 40, 8000)
 	defer stop()
