@@ -62,7 +62,8 @@ type Config struct {
 	MaxDeadNonces int
 	// DeadNonceLifetime is how long it remembers; 6 s.
 	DeadNonceLifetime time.Duration
-	// MaxMeasurements bounds what strategies keep per prefix; 65,536.
+	// MaxMeasurements bounds what strategies keep per prefix; 65,536, and not
+	// less than 64.
 	MaxMeasurements int
 	// MaxTimers bounds the timers of strategies that belong to no entry;
 	// 65,536.
@@ -100,6 +101,7 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxStrategies, 1<<12)
 	def(&c.MaxDeadNonces, 1<<19)
 	def(&c.MaxMeasurements, 1<<16)
+	c.MaxMeasurements = max(c.MaxMeasurements, 64) // more than one event uses
 	def(&c.MaxTimers, 1<<16)
 	if c.DeadNonceLifetime <= 0 {
 		c.DeadNonceLifetime = table.DeadNonceLifetime

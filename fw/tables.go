@@ -136,6 +136,27 @@ func (s *Shard) EachStrategy(fn func(prefix, strategy ndn.Name) bool) {
 	s.choices.Each(func(prefix ndn.Name, b uint32) bool { return fn(prefix, s.bound[b].name) })
 }
 
+// StrategyReport returns what the strategy of a name knows about the name's
+// next hops, and the strategy's full name. ok is false when it keeps nothing
+// that it could show.
+func (s *Shard) StrategyReport(now ndn.Time, n ndn.Name) (r strategy.Report, name ndn.Name, ok bool) {
+	if n.Len() > ndn.MaxComponents {
+		return r, nil, false
+	}
+	number := s.choices.Longest(s.hasher.Prefixes(n, s.hashes2[:0]), n)
+	b := s.bound[number]
+	rep, ok := b.s.(strategy.Reporter)
+	if !ok {
+		return r, b.name, false
+	}
+	s.begin(now, b, nil, "Report")
+	c := s.ctx.Setup()
+	c.Name, c.Strategy = n, number
+	r = rep.Report(s.ctx)
+	s.ctx.End()
+	return r, b.name, true
+}
+
 // SetTracer makes t see the decisions of all strategies; nil turns it off.
 func (s *Shard) SetTracer(t strategy.Tracer) { s.ctx.SetTracer(t) }
 

@@ -5,9 +5,16 @@ import (
 	"ndnpop/table"
 )
 
+// Releaser is for a T of which something must be given back when it ends: its
+// pointer has this method. It is called once, however the entry or prefix is
+// forgotten, and must not use a Context.
+type Releaser interface {
+	Release()
+}
+
 // EntryState gives a strategy a T for every pending Interest. The zero
 // EntryState is ready; a strategy has it as a field. Values are recycled and
-// start as zero.
+// start as zero. See also [Releaser].
 type EntryState[T any] struct{ free []*T }
 
 // Get returns the T of the event's entry, a zero one at first. It is valid as
@@ -35,8 +42,7 @@ type PrefixState[T any] struct {
 }
 
 // Get returns the T of the FIB prefix that the event's Interest is forwarded
-// by (of the empty name without a route). It is valid during the event and
-// until the next Get or At.
+// by (of the empty name without a route). It is valid during the event.
 func (s *PrefixState[T]) Get(c *Context) *T {
 	c.look()
 	if c.fib == nil {
@@ -81,6 +87,9 @@ func stateOf[T any](slot *table.State, owner table.StateOwner, free *[]*T) *T {
 
 func recycle[T any](free []*T, v any) []*T {
 	p := v.(*T)
+	if r, ok := v.(Releaser); ok {
+		r.Release()
+	}
 	var zero T
 	*p = zero
 	return append(free, p)

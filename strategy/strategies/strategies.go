@@ -7,9 +7,10 @@ import (
 	"ndnpop/strategy/bestroute"
 	"ndnpop/strategy/failover"
 	"ndnpop/strategy/multicast"
+	"ndnpop/strategy/nst"
 )
 
 // Builtin returns the factories of all built-in strategies.
 func Builtin() []strategy.Factory {
-	return []strategy.Factory{bestpath.Factory(), bestroute.Factory(), failover.Factory(), multicast.Factory()}
+	return []strategy.Factory{bestpath.Factory(), bestroute.Factory(), failover.Factory(), multicast.Factory(), nst.Factory()}
 }

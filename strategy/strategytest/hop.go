@@ -106,7 +106,7 @@ func (h *Hop) take(p *ndn.Packet) bool {
 		interest: append([]byte(nil), p.Wire()...),
 	}
 	a.name = ndn.Name(append([]byte(nil), p.Interest.Name...))
-	a.tagged, a.announced = p.HasPathTag, h.Announce && !p.NonDiscovery
+	a.tagged, a.tag, a.announced = p.HasPathTag, h.PathTag, h.Announce && !p.NonDiscovery
 	r.Sends = append(r.Sends, Send{
 		At: r.Now(), Hop: h, Name: a.name, Nonce: p.Interest.Nonce,
 		Again: r.again(a.name), NonDiscovery: p.NonDiscovery,
@@ -160,6 +160,7 @@ type answer struct {
 	nack      ndn.NackReason
 	marked    bool
 	tagged    bool
+	tag       ndn.PathTag
 	announced bool
 }
 
@@ -195,7 +196,7 @@ func (a *answer) arrive() {
 		f.CongestionMark = 1
 	}
 	if a.tagged {
-		f.HasPathTag, f.PathTag = true, h.PathTag
+		f.HasPathTag, f.PathTag = true, a.tag
 	}
 	if a.announced {
 		f.Announcement = data(ndn.MustName(Prefix+"/32=PA").AppendNumber(ndn.TypeVersion, 1), 0)
