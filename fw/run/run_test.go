@@ -527,3 +527,129 @@ func TestSecondForwarderOnTheSocketIsRefused(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 }
+
+// TestNeighboursHaveOneFace: two forwarders that name each other, and listen,
+// have one face to each other whoever speaks first.
+func TestNeighboursHaveOneFace(t *testing.T) {
+	a, b := start(t, Options{}), start(t, Options{})
+	addrA, addrB := listenUDP(t, a, "127.0.0.1:0", ListenOptions{}), listenUDP(t, b, "127.0.0.1:0", ListenOptions{})
+	create := func(f *Forwarder, addr string) ndn.FaceID {
+		i, err := f.CreateFace(FaceSpec{URI: "udp4://" + addr, Persistency: face.PersistencyPermanent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.ID
+	}
+	addRoute(t, a, "/b", create(a, addrB))
+	addRoute(t, b, "/a", create(b, addrA))
+	appA, idA := memApp(t, a, nil)
+	appB, idB := memApp(t, b, nil)
+	addRoute(t, a, "/a", idA)
+	addRoute(t, b, "/b", idB)
+	for i := range 10 {
+		name := fmt.Sprintf("/b/%d", i)
+		appA.interest(name, uint32(i+1))
+		appB.expect(ndn.KindInterest, name)
+		appB.send(dataWire(t, ndn.MustName(name), 5000), nil)
+		appA.expect(ndn.KindData, name)
+		name = fmt.Sprintf("/a/%d", i)
+		appB.interest(name, uint32(i+1))
+		appA.expect(ndn.KindInterest, name)
+		appA.send(dataWire(t, ndn.MustName(name), 5000), nil)
+		appB.expect(ndn.KindData, name)
+	}
+	for _, f := range []*Forwarder{a, b} {
+		if faces := f.Faces(); len(faces) != 3 {
+			t.Errorf("faces: %+v", faces)
+		}
+	}
+}
+
+// TestControlUnderTraffic changes everything that can be changed while
+// packets flow.
+func TestControlUnderTraffic(t *testing.T) {
+	f := start(t, Options{})
+	_, id := memApp(t, f, echo(t, 500))
+	addRoute(t, f, "/a", id)
+	c, cid := memApp(t, f, nil)
+	stop := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		capacity, on := uint64(1<<20), true
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			n := ndn.MustName("/r").AppendNumber(ndn.TypeSegment, uint64(i%100))
+			_ = f.AddRoute(Route{Prefix: n, Face: id, ChildInherit: true, Expires: f.Now().Add(time.Millisecond)})
+			_, _ = f.SetStrategy(n, ndn.MustName("/localhost/nfd/strategy/multicast"))
+			_ = f.UnsetStrategy(n)
+			_ = f.ConfigureCS(CSConfig{CapacityBytes: &capacity, Admit: &on})
+			_, _ = f.UpdateFace(cid, FaceUpdate{LocalFields: &on})
+			f.EraseCS(ndn.MustName("/a"), 10)
+			f.Faces()
+			f.Routes()
+			f.FIB()
+			f.Strategies()
+			f.CS()
+			f.Counters()
+			near, far := mem.Pair()
+			if x, err := f.AttachFace(near, ""); err == nil && i%2 == 0 {
+				_ = f.DestroyFace(x.ID)
+			}
+			_ = far.Close()
+		}
+	}()
+	for i := range 300 {
+		name := fmt.Sprintf("/a/%d", i)
+		c.interest(name, uint32(i+1))
+		c.expect(ndn.KindData, name)
+	}
+	close(stop)
+	<-ended
+}
+
+// TestBadFrames: what is no packet is counted, and nobody else notices; a
+// stream that cannot be understood any more is closed.
+func TestBadFrames(t *testing.T) {
+	f := start(t, Options{})
+	path := listenUnix(t, f)
+	addr := listenUDP(t, f, "127.0.0.1:0", ListenOptions{})
+	_, id := memApp(t, f, echo(t, 10))
+	addRoute(t, f, "/a", id)
+	u := newApp(t, dialUDP(t, addr), nil)
+	bad := [][]byte{
+		{}, {0}, {0x64}, {0x64, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0}, // TLV-LENGTH 2^63
+		{0x64, 2, 0x50, 0}, {0x05, 0}, {0x06, 0}, {0xf0, 1, 0},
+		// FragCount 2^62
+		ndn.AppendLpPacket(nil, &ndn.LpHeader{HasSequence: true, FragIndex: 1, FragCount: 1 << 62}, []byte{1, 2, 3}),
+	}
+	for i, w := range bad {
+		fr := face.Frames{}
+		fr.Buf = append(fr.Buf, w...)
+		fr.End()
+		u.tr.Send(&fr)
+		name := fmt.Sprintf("/a/%d", i)
+		u.interest(name, uint32(i+1))
+		u.expect(ndn.KindData, name)
+	}
+	i, _ := byScheme(f, "udp4")
+	if d := i.Counters.Drops; d.InMalformed < 6 || d.InFragments != 1 {
+		t.Errorf("drops %+v", d)
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write(bad[3]); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	if n, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the stream was not closed: %d, %v", n, err)
+	}
+}
