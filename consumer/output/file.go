@@ -70,7 +70,7 @@ func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, er
 		return nil, err
 	}
 	if j.Range != rng {
-		return nil, fmt.Errorf("%w: %s holds %s, and %s is wanted", ErrOtherObject, part, j.Range, rng)
+		return nil, fmt.Errorf("%w: %s holds %q, and %q is wanted; run without --resume", ErrOtherObject, part, j.Range, rng)
 	}
 	f, err := openPart(path, rng)
 	if err != nil {

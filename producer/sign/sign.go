@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"hash"
 	"os"
-	"path/filepath"
 	"strings"
 
 	enc "github.com/named-data/ndnd/std/encoding"
 	ndnd "github.com/named-data/ndnd/std/ndn"
 
 	"ndnpop/ndn"
+	"ndnpop/ndn/certfile"
 )
 
 // Choices are the forms that Open understands.
@@ -113,7 +113,11 @@ type Key struct {
 	signer ndnd.Signer
 	info   []byte // the SignatureInfo element
 	covers enc.Wire
+	chain  []certfile.Certificate
 }
+
+// Chain is what Keychain.Chain says of the key, when Open found it there.
+func (k *Key) Chain() []certfile.Certificate { return k.chain }
 
 // NewKey wraps a signer of ndnd's. locator goes into the KeyLocator: the name
 // of the key or of its certificate.
@@ -136,13 +140,4 @@ func (k *Key) AppendSignature(b, signed []byte) ([]byte, error) {
 		return b, err
 	}
 	return append(b, sig...), nil
-}
-
-// DefaultKeychain is the URI of the user's keychain.
-func DefaultKeychain() (string, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("no keychain: %w", err)
-	}
-	return "dir://" + filepath.ToSlash(filepath.Join(home, ".ndn", "keys")), nil
 }

@@ -12,6 +12,7 @@ import (
 	enc "github.com/named-data/ndnd/std/encoding"
 	ndnd "github.com/named-data/ndnd/std/ndn"
 	spec "github.com/named-data/ndnd/std/ndn/spec_2022"
+	"github.com/named-data/ndnd/std/object/storage"
 	"github.com/named-data/ndnd/std/security"
 	"github.com/named-data/ndnd/std/security/keychain"
 	sig "github.com/named-data/ndnd/std/security/signer"
@@ -79,7 +80,7 @@ func TestHashAndNull(t *testing.T) {
 func testKeychain(t *testing.T) (uri string, keys map[string]ndnd.Signer, cert ndnd.Data) {
 	dir := t.TempDir()
 	uri = "dir://" + dir
-	kc, err := keychain.NewKeyChain(uri, &certStore{})
+	kc, err := keychain.NewKeyChain(uri, storage.NewMemoryStore())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,21 +136,6 @@ func TestKeychain(t *testing.T) {
 	}
 }
 
-// TestBestCertificate prefers what others issued, then what is new.
-func TestBestCertificate(t *testing.T) {
-	key, _ := enc.NameFromStr("/id/KEY/k1")
-	var s certStore
-	for _, n := range []string{
-		"/id/KEY/k1/self/v=9", "/id/KEY/k1/ca/v=2", "/id/KEY/k1/ca/v=3", "/id/KEY/k1/ca/v=1", "/id/KEY/k2/ca/v=7",
-	} {
-		name, _ := enc.NameFromStr(n)
-		_ = s.Put(name, nil)
-	}
-	if got := s.best(key).String(); got != "/id/KEY/k1/ca/v=3" {
-		t.Errorf("best is %s", got)
-	}
-}
-
 func TestOpenFails(t *testing.T) {
 	uri, _, _ := testKeychain(t)
 	empty := filepath.Join(t.TempDir(), "empty")
@@ -166,8 +152,8 @@ func TestOpenFails(t *testing.T) {
 		{"hmac:" + empty, uri, nil, "has 0 bytes"},
 		{"hmac:" + empty + "x", uri, os.ErrNotExist, "no key to sign with"},
 		{"key:/nobody", uri, ErrNoKey, "/with/KEY/"},
-		{"key:/with/KEY/none", uri, ErrNoKey, "holds no /with/KEY/none"},
-		{"key:/with", uri + "x", ErrKeychain, "is not a directory"},
+		{"key:/with/KEY/none", uri, ErrNoKey, "holds no key /with/KEY/none"},
+		{"key:/with", uri + "x", ErrKeychain, "ndnpop key generate"},
 		{"key:/with", "mem://", ErrKeychain, "dir:///path/to/keys"},
 	} {
 		_, err := Open(c.spec, c.keychain)

@@ -23,6 +23,7 @@ import (
 	"ndnpop/consumer/cc"
 	"ndnpop/consumer/output"
 	"ndnpop/consumer/run"
+	"ndnpop/consumer/verify"
 	"ndnpop/face"
 	"ndnpop/ndn"
 )
@@ -49,6 +50,7 @@ type catFlags struct {
 	byteRng  string
 	segments string
 	verify   string
+	schema   string
 	sha256   string
 	stats    string
 	trace    string
@@ -63,6 +65,8 @@ type catPlan struct {
 	fetch      consumer.Config
 	controller cc.Controller
 	verify     output.Verify
+	trust      *verify.Verifier // for output.VerifyTrust
+	checked    string           // how packets are checked, for the journal
 	want       []byte
 }
 
@@ -79,7 +83,8 @@ with one, and writes its content to standard output or to a file.
 Options of ndncatchunks keep their letters and meanings.`,
 		Example: `  ndnpop cat /cdn/video/clip.mp4 -o clip.mp4
   ndnpop cat /cdn/video/clip.mp4 --range 0-999999 > start.mp4
-  ndnpop cat /cdn/video/clip.mp4 -o clip.mp4 --resume --stats -`,
+  ndnpop cat /cdn/video/clip.mp4 -o clip.mp4 --resume --stats -
+  ndnpop cat /alice/doc -o doc --verify alice.cert`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if regErr != nil {
@@ -98,7 +103,8 @@ Options of ndncatchunks keep their letters and meanings.`,
 	fl.BoolVar(&f.resume, "resume", false, "go on from FILE.part")
 	fl.StringVar(&f.byteRng, "range", "", "only these bytes: `A-B`, A-, or -N for the last N")
 	fl.StringVar(&f.segments, "segments", "", "only these segments: `A-B`")
-	fl.StringVar(&f.verify, "verify", "digest", "check of each packet: `none|digest`")
+	fl.StringVar(&f.verify, "verify", "digest", "check of each packet: `none|digest|FILE|hmac:FILE`; FILE holds trusted certificates, or the shared key")
+	fl.StringVar(&f.schema, "trust-schema", "", "which key may sign what: `FILE` with a compiled LVS schema; without it, trusted keys may sign anything, and those that they certify names below their own")
 	fl.StringVar(&f.sha256, "sha256", "", "the content must have this SHA-256 (`HEX`)")
 	fl.BoolVarP(&f.noDiscovery, "no-version-discovery", "D", false, "do not look for the newest version; NAME is the prefix of the segments")
 	fl.BoolVarP(&f.fresh, "fresh", "f", false, "only fresh content (MustBeFresh)")
@@ -121,15 +127,11 @@ Options of ndncatchunks keep their letters and meanings.`,
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, no progress")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the summary also when standard error is not a terminal")
 	completeWith(c, "pipeline-type", reg.Names())
-	completeWith(c, "verify", verifyChoices)
 	completeWith(c, "progress", progressChoices)
 	return c
 }
 
-var (
-	verifyChoices   = []string{"none", "digest"}
-	progressChoices = []string{"auto", "always", "never"}
-)
+var progressChoices = []string{"auto", "always", "never"}
 
 // completeWith offers choices for a flag in shell completion.
 func completeWith(c *cobra.Command, flag string, choices []string) {
@@ -170,13 +172,8 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 		return nil, fmt.Errorf("--progress %q: choose one of %s", f.progress, strings.Join(progressChoices, ", "))
 	}
 	cfg.Lifetime = time.Duration(f.lifetime) * time.Millisecond
-	switch f.verify {
-	case "none":
-		p.verify = output.VerifyNone
-	case "digest":
-		p.verify = output.VerifyDigest
-	default:
-		return nil, fmt.Errorf("--verify %q: choose one of %s", f.verify, strings.Join(verifyChoices, ", "))
+	if err := f.planVerify(p); err != nil {
+		return nil, err
 	}
 	if f.byteRng != "" {
 		if cfg.Range, err = consumer.ParseByteRange(f.byteRng); err != nil {
@@ -254,7 +251,7 @@ func runCat(ctx context.Context, e *env, f *catFlags, p *catPlan) (err error) {
 	}
 	opt := run.Options{
 		Transport: tr, Redial: redial, Fetch: p.fetch, Controller: p.controller,
-		Target: target, Output: output.Config{Verify: p.verify, Sum: sum, Want: p.want}, Prefix: prefix,
+		Trust: p.trust, Target: target, Output: output.Config{Verify: p.verify, Sum: sum, Want: p.want}, Prefix: prefix,
 	}
 	if tracer != nil {
 		opt.Tracer = tracer
@@ -300,7 +297,7 @@ func openTarget(ctx context.Context, e *env, f *catFlags, p *catPlan, prefix has
 	if f.output == "" || f.output == "-" {
 		return output.NewStream(e.stdout, "standard output"), nil
 	}
-	rng := p.fetch.Range.String()
+	rng := p.fetch.Range.String() + p.checked
 	if fi, err := os.Stat(f.output); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
 		w, err := os.OpenFile(f.output, os.O_WRONLY, 0)
 		if err != nil {

@@ -112,6 +112,7 @@ func newRoot(e *env) *cobra.Command {
 		newConfigCmd(e),
 		newCtlCmd(e),
 		newDemoCmd(e),
+		newKeyCmd(e),
 		newPingCmd(e),
 		newPingServerCmd(e),
 		newPutCmd(e),
