@@ -30,6 +30,7 @@ type nodeConf struct {
 	faces    []faceConf
 	routes   []routeConf
 	capacity string // of the content store; empty: the default
+	udp6     bool   // also listen on [::1]
 	extra    string // further TOML
 }
 
@@ -47,6 +48,7 @@ type node struct {
 	conf     nodeConf
 	sock     string // path of its Unix socket
 	udp, tcp string // host:port of its listeners
+	udp6     string // the same, if asked for
 	admin    string // URL of its HTTP server
 }
 
@@ -91,6 +93,8 @@ func (n *node) start(t *testing.T) {
 		switch {
 		case l.Message == "listening" && strings.HasPrefix(l.URI, "udp4://"):
 			n.udp = strings.TrimPrefix(l.URI, "udp4://")
+		case l.Message == "listening" && strings.HasPrefix(l.URI, "udp6://"):
+			n.udp6 = strings.TrimPrefix(l.URI, "udp6://")
 		case l.Message == "listening" && strings.HasPrefix(l.URI, "tcp4://"):
 			n.tcp = strings.TrimPrefix(l.URI, "tcp4://")
 		case l.Message == "admin":
@@ -105,7 +109,11 @@ func (n *node) start(t *testing.T) {
 func (n *node) toml() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[log]\nlevel = \"debug\"\nformat = \"json\"\n")
-	fmt.Fprintf(&b, "[faces.udp]\nlisten = [%q]\n[faces.tcp]\nlisten = [%q]\n[faces.unix]\npath = %q\n", n.udp, n.tcp, n.sock)
+	udp := fmt.Sprintf("%q", n.udp)
+	if n.conf.udp6 {
+		udp += ", \"[::1]:0\""
+	}
+	fmt.Fprintf(&b, "[faces.udp]\nlisten = [%s]\n[faces.tcp]\nlisten = [%q]\n[faces.unix]\npath = %q\n", udp, n.tcp, n.sock)
 	fmt.Fprintf(&b, "[admin]\nlisten = \"127.0.0.1:0\"\n")
 	if n.conf.capacity != "" {
 		fmt.Fprintf(&b, "[cs]\ncapacity = %q\n", n.conf.capacity)

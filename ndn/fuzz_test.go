@@ -316,7 +316,7 @@ func FuzzOracle(f *testing.F) {
 		if incomparable(wire, ours) != "" {
 			return
 		}
-		theirs, diff := diffPacket(wire)
+		diff, theirs := diffPacket(wire)
 		switch {
 		case diff != "":
 			t.Fatalf("% x: the %s differs", wire, diff)

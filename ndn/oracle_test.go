@@ -150,29 +150,29 @@ func parseAny(wire []byte) error {
 
 // diffPacket decodes a packet with ndnd and, if both accept it, says what they
 // read differently.
-func diffPacket(wire []byte) (theirs error, diff string) {
+func diffPacket(wire []byte) (diff string, theirs error) {
 	o, theirs := ndndRead(wire)
 	if theirs != nil || parseAny(wire) != nil {
-		return theirs, ""
+		return "", theirs
 	}
 	var i Interest
 	var d Data
 	var p LpPacket
 	switch {
 	case o.Interest != nil && i.Parse(wire) == nil:
-		return nil, diffInterest(&i, o.Interest)
+		return diffInterest(&i, o.Interest), nil
 	case o.Data != nil && d.Parse(wire) == nil:
-		return nil, diffData(&d, o.Data)
+		return diffData(&d, o.Data), nil
 	case o.LpPacket != nil && p.Parse(wire) == nil:
-		return nil, diffLp(&p, o.LpPacket)
+		return diffLp(&p, o.LpPacket), nil
 	}
-	return nil, "kind"
+	return "kind", nil
 }
 
 // TestOracleRecorded: both decoders read NFD's packets alike.
 func TestOracleRecorded(t *testing.T) {
 	for _, wire := range recorded(t) {
-		if theirs, diff := diffPacket(wire); theirs != nil || diff != "" {
+		if diff, theirs := diffPacket(wire); theirs != nil || diff != "" {
 			t.Errorf("% x: %v, %s", wire, theirs, diff)
 		}
 	}
@@ -181,7 +181,7 @@ func TestOracleRecorded(t *testing.T) {
 // TestOracleEncoded: ndnd reads what our encoders write.
 func TestOracleEncoded(t *testing.T) {
 	check := func(t *rapid.T, wire []byte) {
-		theirs, diff := diffPacket(wire)
+		diff, theirs := diffPacket(wire)
 		if diff != "" || theirs != nil && whyWeAccept(wire) == "" {
 			t.Fatalf("% x: %v, %s", wire, theirs, diff)
 		}
@@ -243,7 +243,7 @@ func TestOracleDifferences(t *testing.T) {
 			t.Errorf("%s: we say %v, want %v", c.rule, err, c.ours)
 		}
 		verdict := accepts
-		if err, diff := diffPacket(wire); err != nil {
+		if diff, err := diffPacket(wire); err != nil {
 			verdict = refuses
 		} else if diff != "" {
 			verdict = misreads

@@ -20,21 +20,31 @@ func tieToParent(c *exec.Cmd) {
 // bytes.
 func (p *Proc) RSS(tb testing.TB) (now, peak int64) {
 	tb.Helper()
+	now, peak, ok := p.TryRSS()
+	if !ok {
+		tb.Fatalf("%s: /proc does not tell its memory", p.name)
+	}
+	return now, peak
+}
+
+// TryRSS is RSS for a process that may end meanwhile; ok is false when it has.
+func (p *Proc) TryRSS() (now, peak int64, ok bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {
-		tb.Fatal(err)
+		return 0, 0, false
 	}
 	field := func(name string) int64 {
-		_, rest, ok := bytes.Cut(b, []byte("\n"+name+":"))
+		_, rest, found := bytes.Cut(b, []byte("\n"+name+":"))
 		words := bytes.Fields(rest)
-		if !ok || len(words) == 0 {
-			tb.Fatalf("%s: /proc has no %s", p.name, name)
+		if !found || len(words) == 0 {
+			return -1
 		}
 		kb, err := strconv.ParseInt(string(words[0]), 10, 64)
 		if err != nil {
-			tb.Fatal(err)
+			return -1
 		}
 		return kb << 10
 	}
-	return field("VmRSS"), field("VmHWM")
+	now, peak = field("VmRSS"), field("VmHWM")
+	return now, peak, now >= 0 && peak >= 0
 }
