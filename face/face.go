@@ -118,6 +118,16 @@ type Receiver interface {
 	Closed(err error)
 }
 
+// SenderReceiver is a Receiver that can tell the senders on a multi-access link
+// apart. A transport with several senders calls ReceiveFrom instead of Receive
+// if its Receiver has it.
+type SenderReceiver interface {
+	Receiver
+	// ReceiveFrom is Receive of frames that one sender sent; the number is the
+	// transport's own.
+	ReceiveFrom(sender uint64, frames [][]byte)
+}
+
 // Server is a transport whose frames are received by a call of Serve.
 type Server interface {
 	Transport

@@ -66,6 +66,12 @@ func New(cfg Config) *Link {
 // is. Not ok without an error is a fragment of a packet that is not complete,
 // a repeated one, or a frame that only carried acknowledgements.
 func (l *Link) Receive(now ndn.Time, frame []byte, p *ndn.Packet) (ok bool, err error) {
+	return l.ReceiveFrom(now, 0, frame, p)
+}
+
+// ReceiveFrom is Receive on a link with several senders, which any number of
+// them tells apart: each counts its fragments for itself.
+func (l *Link) ReceiveFrom(now ndn.Time, sender uint64, frame []byte, p *ndn.Packet) (ok bool, err error) {
 	l.ctr.InFrames++
 	l.ctr.InBytes += uint64(len(frame))
 	if len(frame) > ndn.MaxPacketSize {
@@ -96,7 +102,7 @@ func (l *Link) Receive(now ndn.Time, frame []byte, p *ndn.Packet) (ok bool, err 
 	net, fields := in.Fragment, &in.LpFields
 	l.inside = in.FragCount > 1
 	if l.inside {
-		net, fields, err = l.reas.add(now, in, &l.ctr)
+		net, fields, err = l.reas.add(now, sender, in, &l.ctr)
 		if net == nil {
 			return false, err
 		}

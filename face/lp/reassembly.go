@@ -7,6 +7,7 @@ import (
 // partial is a packet whose fragments have not all come.
 type partial struct {
 	key      uint64 // Sequence of the fragment 0
+	sender   uint64 // on a link with several
 	count    uint64
 	have     uint64
 	deadline ndn.Time
@@ -43,7 +44,7 @@ func (r *reassembler) init(cfg Reassembly) { r.cfg = cfg }
 
 // bucket is where key's chain begins. Consecutive numbers spread over the
 // buckets whatever the number of fragments.
-func (r *reassembler) bucket(key uint64) **partial {
+func (r *reassembler) bucket(sender, key uint64) **partial {
 	if r.buckets == nil {
 		n := 16
 		for n < r.cfg.Packets {
@@ -51,15 +52,15 @@ func (r *reassembler) bucket(key uint64) **partial {
 		}
 		r.buckets = make([]*partial, n)
 	}
-	return &r.buckets[(key*0x9e3779b97f4a7c15)>>32&uint64(len(r.buckets)-1)]
+	return &r.buckets[((key^sender)*0x9e3779b97f4a7c15)>>32&uint64(len(r.buckets)-1)]
 }
 
-func (r *reassembler) find(key uint64) *partial {
-	if r.last != nil && r.last.key == key {
+func (r *reassembler) find(sender, key uint64) *partial {
+	if r.last != nil && r.last.key == key && r.last.sender == sender {
 		return r.last
 	}
-	p := *r.bucket(key)
-	for p != nil && p.key != key {
+	p := *r.bucket(sender, key)
+	for p != nil && (p.key != key || p.sender != sender) {
 		p = p.chain
 	}
 	return p
@@ -68,7 +69,7 @@ func (r *reassembler) find(key uint64) *partial {
 // add takes a fragment with FragIndex < FragCount <= MaxFragments. When it
 // completes a packet, that is returned with its fields; both are valid until
 // the next call.
-func (r *reassembler) add(now ndn.Time, in *ndn.LpPacket, ctr *Counters) ([]byte, *ndn.LpFields, error) {
+func (r *reassembler) add(now ndn.Time, sender uint64, in *ndn.LpPacket, ctr *Counters) ([]byte, *ndn.LpFields, error) {
 	if r.done != nil {
 		r.done.newer, r.free = r.free, r.done
 		r.done = nil
@@ -79,9 +80,9 @@ func (r *reassembler) add(now ndn.Time, in *ndn.LpPacket, ctr *Counters) ([]byte
 	}
 	// Numbers wrap around at 2^64.
 	key := in.Sequence - in.FragIndex
-	p := r.find(key)
+	p := r.find(sender, key)
 	if p == nil {
-		p = r.make(now, key, in.FragCount, ctr)
+		p = r.make(now, sender, key, in.FragCount, ctr)
 	}
 	r.last = p
 	s := &p.at[in.FragIndex]
@@ -139,7 +140,7 @@ func (r *reassembler) join(p *partial) []byte {
 
 // make makes a place for a new packet, at the cost of the oldest one if there
 // are too many.
-func (r *reassembler) make(now ndn.Time, key, count uint64, ctr *Counters) *partial {
+func (r *reassembler) make(now ndn.Time, sender, key, count uint64, ctr *Counters) *partial {
 	if r.n >= r.cfg.Packets {
 		ctr.InReassemblyMax++
 		r.remove(r.oldest)
@@ -150,7 +151,7 @@ func (r *reassembler) make(now ndn.Time, key, count uint64, ctr *Counters) *part
 	} else {
 		r.free = p.newer
 	}
-	p.key, p.count, p.have, p.inOrder = key, count, 0, true
+	p.sender, p.key, p.count, p.have, p.inOrder = sender, key, count, 0, true
 	p.deadline = now.Add(r.cfg.Timeout)
 	p.fields = ndn.LpFields{}
 	p.buf = p.buf[:0]
@@ -162,7 +163,7 @@ func (r *reassembler) make(now ndn.Time, key, count uint64, ctr *Counters) *part
 		r.oldest = p
 	}
 	r.newest = p
-	b := r.bucket(key)
+	b := r.bucket(sender, key)
 	p.chain, *b = *b, p
 	r.n++
 	return p
@@ -180,7 +181,7 @@ func (r *reassembler) unlink(p *partial) {
 	} else {
 		r.oldest = p.newer
 	}
-	b := r.bucket(p.key)
+	b := r.bucket(p.sender, p.key)
 	for *b != p {
 		b = &(*b).chain
 	}

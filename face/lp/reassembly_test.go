@@ -209,3 +209,26 @@ func FuzzReceive(f *testing.F) {
 		}
 	})
 }
+
+// TestSendersApart: on a link with several senders equal numbers of two of
+// them are not one packet.
+func TestSendersApart(t *testing.T) {
+	l := New(Config{})
+	var p ndn.Packet
+	a, b := data(t, 1, 1000), data(t, 2, 1000)
+	for _, f := range []struct {
+		sender uint64
+		frame  []byte
+		want   []byte
+	}{
+		{1, frag(5, 0, 2, true, a[:500]), nil},
+		{2, frag(6, 1, 2, true, b[500:]), nil},
+		{1, frag(6, 1, 2, true, a[500:]), a},
+		{2, frag(5, 0, 2, true, b[:500]), b},
+	} {
+		ok, err := l.ReceiveFrom(1, f.sender, f.frame, &p)
+		if err != nil || ok != (f.want != nil) || ok && !bytes.Equal(p.Wire(), f.want) {
+			t.Errorf("sender %d: %v, %v", f.sender, ok, err)
+		}
+	}
+}

@@ -18,7 +18,10 @@ type ingress struct {
 }
 
 // Receive takes a batch of frames through the shard.
-func (r *ingress) Receive(frames [][]byte) {
+func (r *ingress) Receive(frames [][]byte) { r.ReceiveFrom(0, frames) }
+
+// ReceiveFrom implements face.SenderReceiver.
+func (r *ingress) ReceiveFrom(sender uint64, frames [][]byte) {
 	f := r.fc.f
 	if r.b == nil {
 		r.b = f.batches.get()
@@ -26,7 +29,7 @@ func (r *ingress) Receive(frames [][]byte) {
 	for len(frames) > 0 {
 		now := f.clock.now()
 		var n int
-		n, frames = r.parse(now, frames)
+		n, frames = r.parse(now, sender, frames)
 		if n > 0 {
 			f.process(now, r.fc, r.b, n)
 		}
@@ -40,13 +43,13 @@ func (r *ingress) Receive(frames [][]byte) {
 
 // parse fills the batch with packets that may be processed together, and
 // returns how many and the frames that remain.
-func (r *ingress) parse(now ndn.Time, frames [][]byte) (n int, rest [][]byte) {
+func (r *ingress) parse(now ndn.Time, sender uint64, frames [][]byte) (n int, rest [][]byte) {
 	fc := r.fc
 	late := false
 	for i, frame := range frames {
 		p := &r.b.packets[n]
 		fc.mu.Lock()
-		ok, _ := fc.link.Receive(now, frame, p)
+		ok, _ := fc.link.ReceiveFrom(now, sender, frame, p)
 		if fc.budget != nil && fc.budgetInLocked(now, frame, p, ok) {
 			ok = false
 		}
