@@ -27,7 +27,7 @@ import (
 
 // Errors of keychains.
 var (
-	ErrNoKey    = errors.New("it is not in the keychain")
+	ErrNoKey    = errors.New("not in the keychain")
 	ErrKeychain = errors.New("there is no such keychain")
 	ErrKeyType  = errors.New("unknown kind of key")
 )
@@ -242,7 +242,7 @@ func (k *Keychain) Find(name ndn.Name) (*KeyEntry, error) {
 			return e, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %s holds no key %s, but %s", ErrNoKey, k.dir, name, k.list())
+	return nil, fmt.Errorf("%s is %w %s, which has %s", name, ErrNoKey, k.dir, k.list())
 }
 
 // list names the keys, a few of them.
@@ -257,7 +257,7 @@ func (k *Keychain) list() string {
 		names = append(names, e.Name.String())
 	}
 	if names == nil {
-		return "none"
+		return "no keys"
 	}
 	return strings.Join(names, ", ")
 }
@@ -357,7 +357,7 @@ func (e *KeyEntry) Export() ([]byte, error) { return security.PemEncode(e.secret
 // ExportCert returns the best certificate in PEM.
 func (e *KeyEntry) ExportCert() ([]byte, error) {
 	if len(e.Certs) == 0 {
-		return nil, fmt.Errorf("%w: %s has no certificate", ErrNoKey, e.Name)
+		return nil, fmt.Errorf("a certificate of %s is %w", e.Name, ErrNoKey)
 	}
 	return security.PemEncode(e.Certs[0].Data.Wire)
 }

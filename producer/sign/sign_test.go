@@ -152,7 +152,7 @@ func TestOpenFails(t *testing.T) {
 		{"hmac:" + empty, uri, nil, "has 0 bytes"},
 		{"hmac:" + empty + "x", uri, os.ErrNotExist, "no key to sign with"},
 		{"key:/nobody", uri, ErrNoKey, "/with/KEY/"},
-		{"key:/with/KEY/none", uri, ErrNoKey, "holds no key /with/KEY/none"},
+		{"key:/with/KEY/none", uri, ErrNoKey, "/with/KEY/none is not in the keychain"},
 		{"key:/with", uri + "x", ErrKeychain, "ndnpop key generate"},
 		{"key:/with", "mem://", ErrKeychain, "dir:///path/to/keys"},
 	} {

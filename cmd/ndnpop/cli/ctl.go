@@ -45,7 +45,7 @@ A FACE is the number of a face or the URI of its remote end.`,
 	fl.StringVar(&f.transport, "transport", "", "the forwarder's `URI`, e.g. unix:///run/nfd/nfd.sock")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.StringVarP(&f.sign, "sign", "S", "digest", "how to sign commands: `digest|hmac:FILE|key:NAME`")
-	fl.StringVar(&f.keychain, "keychain", "", "the `URI` of the keychain for --sign key:NAME (default: ~/.ndn/keys)")
+	fl.StringVar(&f.keychain, "keychain", "", "`directory` of the keychain, also as dir:///path (default ~/.ndn/keys); see ndnpop key")
 	c.AddCommand(
 		newCtlStatusCmd(f),
 		group("face", "List and change faces", newFaceListCmd(f), newFaceCreateCmd(f), newFaceUpdateCmd(f), newFaceDestroyCmd(f)),

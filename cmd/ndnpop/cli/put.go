@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ndnpop/mgmt"
 	"ndnpop/ndn"
+	"ndnpop/ndn/certfile"
 	"ndnpop/producer"
 	"ndnpop/producer/serve"
 	"ndnpop/producer/sign"
@@ -37,6 +39,7 @@ type putFlags struct {
 type putPlan struct {
 	prefix ndn.Name
 	signer ndn.Signer
+	certs  []certfile.Certificate // served along, for who verifies
 	opts   store.Options
 	config producer.Config
 	origin uint64
@@ -56,6 +59,9 @@ changes, the next consumer finds a new version. NAME may end with a version
 (v=N), as with --version N. The files of a directory have the names of their
 paths, NAME/dir/file; NAME/dir/32=ls lists a directory. Standard input is
 spooled to a temporary file, in $TMPDIR, and served while it comes.
+
+With --sign key:NAME the certificates that consumers need to verify (cat
+--verify) are served as well, under their own names.
 
 Options of ndnputchunks keep their letters.`,
 		Example: `  ndnpop put /cdn/video/clip.mp4 clip.mp4
@@ -85,7 +91,7 @@ Options of ndnputchunks keep their letters.`,
 	fl.IntVar(&f.metaFresh, "metadata-freshness", int(producer.DefaultMetadataFreshness/time.Millisecond),
 		"how long caches may hide a new version, in `ms`")
 	fl.StringVarP(&f.sign, "sign", "S", "digest", "signature: `digest|null|hmac:FILE|key:NAME`; FILE holds a shared key, NAME is a key or identity in the keychain")
-	fl.StringVar(&f.keychain, "keychain", "", "keychain in ndnd's format, dir:///path (default dir://~/.ndn/keys)")
+	fl.StringVar(&f.keychain, "keychain", "", "`directory` of the keychain, also as dir:///path (default ~/.ndn/keys); see ndnpop key")
 	fl.Uint64Var(&f.version, "version", 0, "the content's version `N`; replicas of one object need the same")
 	fl.BoolVar(&f.expose, "expose", false, "let the forwarder announce the prefix to its routing daemon")
 	fl.BoolVarP(&f.printVersion, "print-data-version", "p", false, "print the versioned name to standard output")
@@ -127,6 +133,9 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	if p.signer, err = sign.Open(f.sign, f.keychain); err != nil {
 		return nil, fmt.Errorf("--sign: %w", err)
 	}
+	if key, ok := p.signer.(*sign.Key); ok {
+		p.certs = key.Chain()
+	}
 	room, err := producer.MaxSegmentSize(name, p.signer)
 	if err != nil {
 		return nil, fmt.Errorf("--sign: %w", err)
@@ -143,6 +152,17 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 		Freshness: freshness(f.freshness), MetadataFreshness: freshness(f.metaFresh),
 	}
 	return p, nil
+}
+
+// keyPrefixes are the names under which consumers look for the certificates.
+func (p *putPlan) keyPrefixes() (names []ndn.Name) {
+	for i := range p.certs {
+		k := p.certs[i].Key
+		if !k.HasPrefix(p.prefix) && !slices.ContainsFunc(names, k.Equal) {
+			names = append(names, k)
+		}
+	}
+	return names
 }
 
 // freshness turns a flag into producer.Config's convention, where zero is the
@@ -246,7 +266,7 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 	}
 	report := &reporter{e: e, uri: uri, quiet: f.quiet}
 	app := serve.New(serve.Config{
-		Dial: open, Prefixes: []ndn.Name{p.prefix}, Origin: p.origin, Report: report.report,
+		Dial: open, Prefixes: append([]ndn.Name{p.prefix}, p.keyPrefixes()...), Origin: p.origin, Report: report.report,
 	})
 	r, err := producer.New(p.config, src, app)
 	if err != nil {
@@ -272,9 +292,13 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 		// first, the goroutine and its file end with the process.
 		go fill(app, r, src, report, cancel)
 	}
-	h := serve.Handler(r)
+	certs := serve.NewPackets(r, app)
+	for i := range p.certs {
+		certs.Add(&p.certs[i].Data, p.certs[i].Key.Len())
+	}
+	h := serve.Handler(certs)
 	if f.verbose {
-		h = &talkative{Responder: r, w: e.stderr}
+		h = &talkative{Handler: h, w: e.stderr}
 	}
 	if err := app.Run(run, h); err != nil {
 		return appError(uri, err)
@@ -341,7 +365,7 @@ func putSummary(c producer.Counters, dropped uint64) string {
 
 // talkative prints the Interests that a responder gets.
 type talkative struct {
-	*producer.Responder
+	serve.Handler
 	w io.Writer
 }
 
@@ -356,5 +380,5 @@ func (t *talkative) Receive(now ndn.Time, p *ndn.Packet) error {
 		}
 		fmt.Fprintf(t.w, "Interest %s%s\n", p.Interest.Name, flags)
 	}
-	return t.Responder.Receive(now, p)
+	return t.Handler.Receive(now, p)
 }

@@ -186,7 +186,7 @@ func TestPutFails(t *testing.T) {
 		{[]string{"/x", f, "-f=-1"}, exitUsage, "freshness"},
 		{[]string{"/x", f, "-S=rsa"}, exitUsage, "choose one of digest, null, hmac:FILE, key:NAME"},
 		{[]string{"/x", f, "-S=hmac:" + f + "x"}, exitFailed, "no key to sign with"},
-		{[]string{"/x", f, "-S=key:/me", "--keychain=dir://" + dir}, exitFailed, "holds no /me, but none"},
+		{[]string{"/x", f, "-S=key:/me", "--keychain=dir://" + dir}, exitFailed, "/me is not in the keychain"},
 		{[]string{"/x", f, "--transport=here"}, exitUsage, "unix:///run/nfd/nfd.sock"},
 		{[]string{"/x", f, "--transport=ftp://here"}, exitUsage, "unknown scheme"},
 		{[]string{"/x", f + "x"}, exitFailed, "cannot publish that"},
