@@ -1,0 +1,31 @@
+package multicast_test
+
+import (
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// dummy is an interface of the namespace, whose other end is there too. IPv6 multicast
+// needs one: Linux has no such route on the loopback interface.
+const dummy = "mcast0"
+
+// namespace moves the rest of the test into a network namespace of its own.
+func namespace(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread() // for good: the thread ends with the test
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Skipf("no network namespace: %v", err)
+	}
+	for _, c := range []string{
+		"link add " + dummy + " type veth peer name mcast1", "link set mcast1 up", "link set " + dummy + " up",
+		"addr add fe80::1/64 dev " + dummy + " nodad",
+	} {
+		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
+			t.Skipf("ip %s: %v: %s", c, err, out)
+		}
+	}
+}
