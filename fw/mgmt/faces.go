@@ -80,7 +80,7 @@ func faceCode(err error) uint64 {
 		return proto.StatusBadRequest
 	case errors.Is(err, run.ErrNoFace):
 		return proto.StatusNotFound
-	case errors.Is(err, run.ErrPersistency), errors.Is(err, run.ErrMTU),
+	case errors.Is(err, run.ErrMulticast), errors.Is(err, run.ErrPersistency), errors.Is(err, run.ErrMTU),
 		errors.Is(err, run.ErrReservedFace), errors.Is(err, run.ErrNotLocal):
 		return proto.StatusNotAcceptable
 	case errors.Is(err, run.ErrTooManyFaces), errors.Is(err, run.ErrClosed):

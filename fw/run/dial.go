@@ -56,6 +56,9 @@ func canonical(uri string) (string, error) {
 	a, err := netip.ParseAddr(host)
 	if err == nil {
 		a = a.Unmap()
+		if a.IsMulticast() {
+			return "", fmt.Errorf("%s: %w", uri, ErrMulticast)
+		}
 		family := "6"
 		if a.Is4() {
 			family = "4"

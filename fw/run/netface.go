@@ -20,6 +20,7 @@ type netFace struct {
 	f        *Forwarder
 	id       ndn.FaceID
 	uri      string // as asked for; dialled again by permanent faces
+	open     Opener // opens the transport instead of uri, if not nil
 	listener *listener
 	timer    *alarm // of the link
 

@@ -28,6 +28,7 @@ var (
 	ErrMTU           = errors.New("mtu out of bounds")
 	ErrNameTooLong   = errors.New("name has too many components")
 	ErrClosed        = errors.New("forwarder is closed")
+	ErrMulticast     = errors.New("multicast faces are configured by interface, not created")
 )
 
 // FaceSpec asks for a face to be created.

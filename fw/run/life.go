@@ -1,0 +1,206 @@
+package run
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/fw"
+	"ndnpop/ndn"
+)
+
+// Retries of a permanent face: the pause doubles from the first to the last,
+// each with up to a quarter more at random, so that peers that lost the same
+// neighbour do not come back at the same instant.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 30 * time.Second
+	// probation is how long a datagram face that ICMP had refused is tried
+	// before silence counts as a sign that somebody listens again, and
+	// probeEvery how often it is probed meanwhile. A host may send only one
+	// refusal a second to a peer (Linux: icmp_ratelimit), and has spent those on
+	// what was under way when it went down; together with firstPause the last
+	// probe goes out more than a second after that.
+	probation  = time.Second
+	probeEvery = 300 * time.Millisecond
+)
+
+// faceUp marks a face up whose transport is tr.
+func (f *Forwarder) faceUp(fc *netFace, tr face.Transport) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fc.mu.Lock()
+	change := !fc.gone && !fc.up && fc.tr == tr && tr != nil
+	if change {
+		fc.up, fc.probing = true, nil
+	}
+	fc.mu.Unlock()
+	if change {
+		f.call(func(now ndn.Time, s *fw.Shard) { s.FaceUp(now, fc.id) })
+		f.emit(Event{Kind: FaceUp, Face: fc.snapshot(f.clock.now())})
+	}
+}
+
+// faceDown marks a face down because tr has ended.
+func (f *Forwarder) faceDown(fc *netFace, tr face.Transport, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fc.mu.Lock()
+	change := false
+	if fc.tr == tr {
+		change = fc.up
+		// A probation that goes on must not find it and bring the face up.
+		fc.up, fc.tr, fc.probing = false, nil, nil
+	}
+	fc.mu.Unlock()
+	if change {
+		f.call(func(now ndn.Time, s *fw.Shard) { s.FaceDown(now, fc.id) })
+		f.emit(Event{Kind: FaceDown, Face: fc.snapshot(f.clock.now()), Err: why})
+	}
+}
+
+// ended decides what the end of a transport means for its face, and reports
+// whether the face lives on and wants another.
+func (f *Forwarder) ended(fc *netFace, tr face.Transport, why error) (again bool) {
+	fc.mu.Lock()
+	again = fc.persistency == face.PersistencyPermanent && !fc.gone && f.ctx.Err() == nil
+	fc.mu.Unlock()
+	if !again {
+		f.destroy(fc, why)
+		return false
+	}
+	f.faceDown(fc, tr, why)
+	return true
+}
+
+// live is the goroutine of a dialled face: it serves the transport and
+// replaces it as long as the face is permanent. Without a transport it dials,
+// at once if now is set.
+func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
+	pause, told := firstPause, false
+	for {
+		if tr != nil {
+			told = false
+			heard := fc.heard()
+			if !f.ended(fc, tr, tr.Serve(&ingress{fc: fc, tr: tr})) {
+				return
+			}
+			if fc.heard() != heard {
+				pause = firstPause
+			}
+		}
+		if !now {
+			if !fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4)))) {
+				return
+			}
+			pause = min(2*pause, lastPause)
+		}
+		now = false
+		next, err := fc.dial()
+		if err != nil {
+			tr = nil
+			if !told && f.ctx.Err() == nil {
+				told = true
+				f.emit(Event{Kind: FaceUnreachable, Face: fc.snapshot(f.clock.now()), Err: err})
+			}
+			continue
+		}
+		tr = next
+		if !f.attach(fc, tr) {
+			_ = tr.Close()
+			return
+		}
+	}
+}
+
+// dial opens the face's transport again.
+func (fc *netFace) dial() (face.Server, error) {
+	fc.mu.Lock()
+	mtu := fc.mtu
+	fc.mu.Unlock()
+	if fc.open != nil {
+		return fc.open(fc.f.ctx)
+	}
+	return fc.f.dial(fc.uri, mtu)
+}
+
+// sleep waits before a reconnection. False means that the face is gone.
+func (fc *netFace) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-fc.poke:
+		return true
+	case <-fc.wake:
+	case <-fc.f.ctx.Done():
+	}
+	return false
+}
+
+func (fc *netFace) heard() uint64 {
+	fc.mu.Lock()
+	defer fc.mu.Unlock()
+	return fc.link.Counters().InFrames
+}
+
+// attach gives a face a new transport. A stream that has connected is up. A
+// datagram socket says nothing about the peer: idle packets (NDNLPv2) make a
+// host where nobody listens say so, and only an answer, or their silent
+// disappearance for a while, brings the face up. Its routes are not used
+// before, so that no Interest is sent there to find out.
+func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
+	info := tr.Info()
+	f.mu.Lock()
+	fc.mu.Lock()
+	if fc.gone || f.closed {
+		fc.mu.Unlock()
+		f.mu.Unlock()
+		return false
+	}
+	info.Scope = fc.info.Scope // told to the shard, once and for all
+	fc.tr, fc.info = tr, info
+	fc.setMTULocked(tr.MTU())
+	if !info.Stream {
+		if fc.probe == nil {
+			fc.probe = newAlarm(fc.probeDue)
+		}
+		fc.probing, fc.probeEnd = tr, f.clock.now().Add(probation)
+	}
+	fc.mu.Unlock()
+	f.nameURI(fc, info.RemoteURI)
+	f.mu.Unlock()
+	if info.Stream {
+		f.faceUp(fc, tr)
+		return true
+	}
+	fc.sendIdle(tr)
+	f.alarms.arm(fc.probe, f.clock.now().Add(probeEvery))
+	return true
+}
+
+// probeDue is the timer of a probation.
+func (fc *netFace) probeDue(now ndn.Time) ndn.Time {
+	fc.mu.Lock()
+	tr, end := fc.probing, fc.probeEnd
+	fc.mu.Unlock()
+	switch {
+	case tr == nil: // refused, or up already
+		return ndn.Never
+	case now >= end:
+		fc.f.faceUp(fc, tr)
+		return ndn.Never
+	}
+	fc.sendIdle(tr)
+	return min(now.Add(probeEvery), end)
+}
+
+// sendIdle sends a link packet without a fragment, which says nothing.
+func (fc *netFace) sendIdle(tr face.Transport) {
+	idle := face.Frames{Buf: []byte{byte(ndn.TypeLpPacket), 0}, Ends: []int{2}}
+	fc.sendMu.Lock()
+	tr.Send(&idle)
+	fc.sendMu.Unlock()
+	fc.flush() // what others left to the holder of sendMu
+}
