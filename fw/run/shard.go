@@ -2,6 +2,7 @@ package run
 
 import (
 	"sync"
+	"time"
 
 	"ndnpop/fw"
 	"ndnpop/ndn"
@@ -17,6 +18,25 @@ type unit struct {
 	now     ndn.Time // of the call in progress
 	faces   map[ndn.FaceID]*netFace
 	touched []*netFace // got something during the call in progress
+	load    ShardLoad
+}
+
+// ShardLoad is how much a shard works.
+type ShardLoad struct {
+	Busy    time.Duration // its lock was held for; what one processor could do at most is the time that passed
+	Packets uint64        // received
+	Batches uint64        // of packets, for each of which it was locked once
+}
+
+// Loads lists the shards' loads, by the number of the shard.
+func (f *Forwarder) Loads() []ShardLoad {
+	loads := make([]ShardLoad, len(f.units))
+	for i, u := range f.units {
+		u.mu.Lock()
+		loads[i] = u.load
+		u.mu.Unlock()
+	}
+	return loads
 }
 
 // Send implements fw.Sender. The shard calls it, so the lock is held.
@@ -33,6 +53,7 @@ func (u *unit) Send(id ndn.FaceID, wire []byte, f *ndn.LpFields) bool {
 func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
 	for _, u := range f.units {
 		u.mu.Lock()
+		begin := f.clock.now()
 		u.now = now
 		if u.shard.Deadline() <= now {
 			u.shard.Tick(now)
@@ -48,6 +69,9 @@ func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
 		deadline := u.shard.Deadline()
 		b.touched = append(b.touched, u.touched...)
 		u.touched = u.touched[:0]
+		u.load.Batches++
+		u.load.Packets += uint64(n)
+		u.load.Busy += f.clock.now().Sub(begin)
 		u.mu.Unlock()
 		f.alarms.arm(u.timer, deadline)
 	}
@@ -69,12 +93,14 @@ func (u *unit) call(fn func(now ndn.Time)) {
 	var touched []*netFace
 	u.mu.Lock()
 	u.now = u.f.clock.now()
+	begin := u.now
 	fn(u.now)
 	deadline := u.shard.Deadline()
 	if len(u.touched) > 0 {
 		touched = append(touched, u.touched...)
 		u.touched = u.touched[:0]
 	}
+	u.load.Busy += u.f.clock.now().Sub(begin)
 	u.mu.Unlock()
 	u.f.alarms.arm(u.timer, deadline)
 	for _, fc := range touched {

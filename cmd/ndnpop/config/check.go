@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -120,6 +121,23 @@ func (c *Config) checkListeners(d *decoder) {
 	for i, s := range c.Faces.TCP.Listen {
 		tcp = listen(tcp, at("faces.tcp.listen", i), s)
 	}
+	for i, s := range c.Faces.WebSocket.Listen {
+		tcp = listen(tcp, at("faces.websocket.listen", i), s)
+	}
+	for i, o := range c.Faces.WebSocket.Origins {
+		if _, err := path.Match(o, ""); err != nil || o == "" {
+			d.fail(at("faces.websocket.origins", i), "%q is no host, such as \"example.com\", \"*.example.com\" or \"*\"", o)
+		}
+	}
+	for i, p := range c.Faces.Multicast.Interfaces {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			d.fail(at("faces.multicast.interfaces", i), "%q is no interface, such as \"eth0\", \"wlan*\" or \"*\"", p)
+		}
+	}
+	if m := c.Faces.Multicast; len(m.Interfaces) > 0 && !m.IPv4 && !m.IPv6 {
+		d.fail("faces.multicast.interfaces", "neither ipv4 nor ipv6 is on; [] turns multicast off")
+	}
+	checkMTU(d, "faces.multicast.mtu", c.Faces.Multicast.MTU)
 	if c.Admin.Listen != "" {
 		listen(tcp, "admin.listen", c.Admin.Listen)
 	}
@@ -155,6 +173,8 @@ func (c *Config) checkFaces(d *decoder) map[string]int {
 		if f.Name != "" {
 			if strings.Contains(f.Name, "://") {
 				d.fail(key+".name", "%q looks like a URI; choose a plain word", f.Name)
+			} else if strings.HasPrefix(f.Name, MulticastPrefix) {
+				d.fail(key+".name", "%q is what multicast faces are called; choose another", f.Name)
 			} else if o, ok := refs[f.Name]; ok {
 				d.fail(key+".name", "%q is also the name in %s", f.Name, c.where(at("face", o)+".name"))
 			} else {
@@ -232,6 +252,12 @@ func (c *Config) checkRoutes(d *decoder, faces map[string]int) {
 			continue
 		}
 		f, known := faces[r.Face]
+		if i, ok := strings.CutPrefix(r.Face, MulticastPrefix); ok {
+			if !slices.ContainsFunc(c.Faces.Multicast.Interfaces, func(p string) bool { ok, _ := path.Match(p, i); return ok }) {
+				d.fail(key+".face", "faces.multicast.interfaces does not have %q", i)
+			}
+			continue
+		}
 		if !known {
 			d.fail(key+".face", "there is no face %q%s", r.Face, listFaces(r.Face, faces))
 			continue
@@ -246,6 +272,10 @@ func (c *Config) checkRoutes(d *decoder, faces map[string]int) {
 		seen[k] = i
 	}
 }
+
+// MulticastPrefix and the name of an interface is what routes call its
+// multicast faces.
+const MulticastPrefix = "multicast:"
 
 func listFaces(word string, faces map[string]int) string {
 	if len(faces) == 0 {

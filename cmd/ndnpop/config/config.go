@@ -46,6 +46,9 @@ type Faces struct {
 	UDP  UDP  `toml:"udp" doc:"UDP unicast. A datagram from a new peer makes a face on demand."`
 	TCP  TCP  `toml:"tcp" doc:"TCP."`
 	Unix Unix `toml:"unix" doc:"Unix socket of local applications."`
+
+	WebSocket WebSocket `toml:"websocket" doc:"WebSocket, for browsers. Its faces are never local: they cannot manage this\nforwarder, even from this host."`
+	Multicast Multicast `toml:"multicast" doc:"UDP multicast: one face to everybody on a link, for each interface and address\nfamily. Routes call it multicast:INTERFACE."`
 }
 
 // UDP configures the UDP listeners and all UDP faces.
@@ -55,6 +58,31 @@ type UDP struct {
 	IdleTimeout Duration `toml:"idle_timeout" min:"1s" max:"720h" doc:"A face made on demand that hears nothing for so long is removed."`
 	MaxFaces    int      `toml:"max_faces" min:"1" max:"1000000" doc:"Faces made on demand, for each listener."`
 	Reliability bool     `toml:"reliability" doc:"Use NDNLPv2 reliability (acknowledgements and retransmission on the link)\nwith peers that became faces on demand. Both ends must."`
+
+	Unproven Unproven `toml:"unproven" doc:"What a peer gets that became a face on demand and has not shown that it receives\nwhat is sent to its address: a forged source address must not have others\nflooded with Data. Peers that run ndnpop or NFD show it by themselves within a\nround trip or two; faces that are configured or created by command need not."`
+}
+
+// Unproven bounds what is sent to UDP peers that are not proven.
+type Unproven struct {
+	Rate   Size `toml:"rate" min:"0" max:"1TB" doc:"For each peer, in bytes per second; 0 sets no bound of any kind."`
+	Total  Size `toml:"total" min:"1kB" max:"1TB" doc:"For all such peers of a listener, in bytes per second."`
+	Factor int  `toml:"factor" min:"1" max:"1000000" doc:"Bytes sent for each byte received from a peer."`
+	Burst  Size `toml:"burst" min:"10kB" max:"1GB" doc:"What a new peer may get at once."`
+}
+
+// WebSocket configures the WebSocket listeners.
+type WebSocket struct {
+	Listen   []string `toml:"listen" doc:"Addresses, as \"0.0.0.0:9696\" or \"[::]:9696\"."`
+	Origins  []string `toml:"origins" doc:"Hosts of the web pages that may connect, as \"example.com\", \"*.example.com\",\n\"https://example.com\", or \"*\" for all; besides those of the listener's own\nhost. Programs that are not browsers may always."`
+	MaxFaces int      `toml:"max_faces" min:"1" max:"1000000" doc:"Accepted connections, for each listener."`
+}
+
+// Multicast configures multicast faces.
+type Multicast struct {
+	Interfaces []string `toml:"interfaces" doc:"Names or patterns of interfaces, as \"eth0\", \"wlan*\", \"*\"."`
+	IPv4       bool     `toml:"ipv4" doc:"Use 224.0.23.170, port 56363."`
+	IPv6       bool     `toml:"ipv6" doc:"Use ff02::1234, port 56363."`
+	MTU        int      `toml:"mtu" min:"0" max:"8800" doc:"Largest datagram payload in bytes; 0 follows the interface."`
 }
 
 // TCP configures the TCP listeners.
@@ -71,7 +99,7 @@ type Unix struct {
 
 // Face is a face to a peer.
 type Face struct {
-	URI         string `toml:"uri" required:"true" example:"udp4://192.0.2.7:6363" doc:"udp4://, udp6://, tcp4://, tcp6:// with address and port, or unix:// with a path."`
+	URI         string `toml:"uri" required:"true" example:"udp4://192.0.2.7:6363" doc:"udp4://, udp6://, tcp4://, tcp6:// with address and port, ws://, wss://, or unix:// with a path."`
 	Name        string `toml:"name" example:"pop-paris" doc:"Routes refer to the face by it."`
 	Persistency string `toml:"persistency" choices:"permanent,persistent" example:"permanent" doc:"A permanent face reconnects; a persistent one is gone when it fails."`
 	MTU         int    `toml:"mtu" min:"0" max:"8800" example:"0" doc:"Largest datagram payload in bytes; 0: as [faces.udp]."`
@@ -81,7 +109,7 @@ type Face struct {
 // Route is a static route.
 type Route struct {
 	Prefix       string `toml:"prefix" required:"true" example:"/cdn" doc:"Name prefix."`
-	Face         string `toml:"face" required:"true" example:"pop-paris" doc:"Name or URI of a [[face]]."`
+	Face         string `toml:"face" required:"true" example:"pop-paris" doc:"Name or URI of a [[face]], or multicast:INTERFACE."`
 	Cost         int    `toml:"cost" min:"0" max:"4294967295" example:"10" doc:"The lowest is preferred."`
 	ChildInherit bool   `toml:"child_inherit" example:"true" doc:"Longer prefixes that have routes use this one too."`
 	Capture      bool   `toml:"capture" example:"false" doc:"The prefix uses no routes of shorter ones."`
@@ -153,7 +181,11 @@ func Default(unixPath string) *Config {
 				Listen:      []string{"0.0.0.0:6363", "[::]:6363"},
 				IdleTimeout: Duration(10 * time.Minute),
 				MaxFaces:    4096,
+				Unproven:    Unproven{Rate: 1e6, Total: 8e6, Factor: 150, Burst: 256 << 10},
 			},
+			WebSocket: WebSocket{Listen: []string{}, Origins: []string{}, MaxFaces: 1024},
+			Multicast: Multicast{Interfaces: []string{}, IPv4: true, IPv6: true},
+
 			TCP:  TCP{Listen: []string{"0.0.0.0:6363", "[::]:6363"}, MaxFaces: 4096},
 			Unix: Unix{Path: unixPath, MaxFaces: 4096},
 		},
