@@ -33,8 +33,8 @@ type Config struct {
 // Reassembly bounds what incomplete packets may hold.
 type Reassembly struct {
 	// Packets that may be incomplete at a time; the oldest makes room. 0
-	// means 128. Each holds at most ndn.MaxPacketSize bytes and one index of
-	// MaxFragments.
+	// means 128. Each holds what has come, at most ndn.MaxPacketSize bytes, and
+	// an index of its fragments.
 	Packets int
 	// Timeout of an incomplete packet, since its first fragment came. 0 means
 	// 500 ms (NFD), and 3 s with reliability, whose retransmissions take

@@ -1,6 +1,8 @@
 package lp
 
 import (
+	"slices"
+
 	"ndnpop/ndn"
 )
 
@@ -20,9 +22,15 @@ type partial struct {
 	fields ndn.LpFields
 	token  [32]byte
 	ann    []byte
-	buf    []byte // fragments as they came; of fixed capacity
-	at     [MaxFragments]span
+	buf    []byte // fragments as they came
+	at     []span // of each fragment
 }
+
+// keepFree is how many partials are kept for reuse. What a peer left
+// incomplete beyond that is given back when its time is over: thousands of
+// peers together could otherwise make us hold gigabytes for what they sent
+// once.
+const keepFree = 4
 
 // span is where in buf a fragment lies. No length means that it is missing.
 type span struct{ start, len uint16 }
@@ -34,6 +42,7 @@ type reassembler struct {
 	oldest  *partial
 	newest  *partial
 	free    *partial
+	nFree   int
 	last    *partial // the one that got the last fragment
 	done    *partial // the one whose packet the caller views
 	buckets []*partial
@@ -71,7 +80,7 @@ func (r *reassembler) find(sender, key uint64) *partial {
 // the next call.
 func (r *reassembler) add(now ndn.Time, sender uint64, in *ndn.LpPacket, ctr *Counters) ([]byte, *ndn.LpFields, error) {
 	if r.done != nil {
-		r.done.newer, r.free = r.free, r.done
+		r.recycle(r.done)
 		r.done = nil
 	}
 	if !in.HasSequence {
@@ -93,7 +102,7 @@ func (r *reassembler) add(now ndn.Time, sender uint64, in *ndn.LpPacket, ctr *Co
 	case s.len != 0:
 		ctr.InDuplicate++
 		return nil, nil, nil
-	case len(p.buf)+len(in.Fragment) > cap(p.buf):
+	case len(p.buf)+len(in.Fragment) > ndn.MaxPacketSize:
 		ctr.InOversize++
 		r.remove(p)
 		return nil, nil, ErrOversize
@@ -132,7 +141,7 @@ func (r *reassembler) join(p *partial) []byte {
 		r.joined = make([]byte, 0, ndn.MaxPacketSize)
 	}
 	r.joined = r.joined[:0]
-	for _, s := range p.at[:p.count] {
+	for _, s := range p.at {
 		r.joined = append(r.joined, p.buf[s.start:int(s.start)+int(s.len)]...)
 	}
 	return r.joined
@@ -147,15 +156,17 @@ func (r *reassembler) make(now ndn.Time, sender, key, count uint64, ctr *Counter
 	}
 	p := r.free
 	if p == nil {
-		p = &partial{buf: make([]byte, 0, ndn.MaxPacketSize)}
+		p = new(partial)
 	} else {
 		r.free = p.newer
+		r.nFree--
 	}
 	p.sender, p.key, p.count, p.have, p.inOrder = sender, key, count, 0, true
 	p.deadline = now.Add(r.cfg.Timeout)
 	p.fields = ndn.LpFields{}
 	p.buf = p.buf[:0]
-	clear(p.at[:count])
+	p.at = slices.Grow(p.at[:0], int(count))[:count]
+	clear(p.at)
 	p.newer, p.older = nil, r.newest
 	if r.newest != nil {
 		r.newest.newer = p
@@ -196,7 +207,15 @@ func (r *reassembler) unlink(p *partial) {
 // remove gives p up.
 func (r *reassembler) remove(p *partial) {
 	r.unlink(p)
-	p.newer, r.free = r.free, p
+	r.recycle(p)
+}
+
+// recycle keeps what is in no table for reuse.
+func (r *reassembler) recycle(p *partial) {
+	if r.nFree < keepFree {
+		p.newer, r.free = r.free, p
+		r.nFree++
+	}
 }
 
 // deadline is when the oldest packet times out. All have the same time, so

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -89,6 +90,42 @@ func TestReassemblyIsBounded(t *testing.T) {
 	if c := l.Counters(); l.reas.n != 0 || c.InReassemblyOld != 10 || l.Deadline() != ndn.Never || out.Len() != 0 {
 		t.Errorf("%d incomplete, %+v", l.reas.n, c)
 	}
+}
+
+// Memory follows what peers have sent, not what they announced, and does not
+// outlast the time that incomplete packets have.
+func TestReassemblyMemory(t *testing.T) {
+	var p ndn.Packet
+	var out face.Frames
+	links := make([]*Link, 200)
+	held := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for i := range links {
+		links[i] = New(Config{})
+	}
+	before := held()
+	for _, l := range links {
+		for i := range uint64(128) {
+			if _, err := l.Receive(1, frag(i*MaxFragments, 0, MaxFragments, true, []byte{1}), &p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const packets = 200 * 128
+	if n := (held() - before) / packets; n > 3000 {
+		t.Errorf("%d bytes for a fragment of one byte", n)
+	}
+	for _, l := range links {
+		l.Tick(l.Deadline(), &out)
+	}
+	if n := (held() - before) / int64(len(links)); n > 16<<10 {
+		t.Errorf("%d bytes held for a peer that is quiet", n)
+	}
+	runtime.KeepAlive(links)
 }
 
 // Packets in fragments that arrive in any order, some of them twice and some
