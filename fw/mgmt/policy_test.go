@@ -360,3 +360,47 @@ func TestReplaysBounded(t *testing.T) {
 		t.Error(why)
 	}
 }
+
+// TestSetPolicy changes the policy of a server that runs: rules, and whether
+// remote hosts may register.
+func TestSetPolicy(t *testing.T) {
+	b := newBench(t, Config{}, nil)
+	key := newKey(t, "ecdsa", "/op", b.wall.Add(time.Hour))
+	read := func(string) ([]byte, error) { return key.cert, nil }
+	set := func(c Config) {
+		t.Helper()
+		p, err := LoadPolicy(c, read)
+		if err == nil {
+			err = b.s.SetPolicy(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	local := func(s ndnd.Signer, want uint64) {
+		t.Helper()
+		if r := b.response(b.deliver(localFace, b.signed(s, proto.Localhost(), "rib", "register"))); r.Code != want {
+			t.Errorf("%d %s, want %d", r.Code, r.Text, want)
+		}
+	}
+	local(nil, 200)
+	set(Config{Localhop: true, Authorize: []Authorization{{Faces: "any", Certificates: []string{"op.cert"}}}})
+	local(nil, 403)
+	local(key, 200)
+	if e := b.f.fib[len(b.f.fib)-1]; !e.Prefix.Equal(proto.Localhop()) || e.NextHops[0].Face != 1 {
+		t.Errorf("routed %s", e.Prefix)
+	}
+	if r := b.response(b.deliver(remoteFace, b.signed(key, proto.Localhop(), "rib", "register"))); r.Code != 200 {
+		t.Errorf("remote: %d %s", r.Code, r.Text)
+	}
+	set(Config{})
+	local(nil, 200)
+	if sent := b.deliver(remoteFace, b.signed(key, proto.Localhop(), "rib", "register")); len(sent) != 0 {
+		t.Error("/localhop was answered after it was turned off")
+	}
+	for _, e := range b.f.fib {
+		if e.Prefix.Equal(proto.Localhop()) {
+			t.Error("/localhop is still routed here")
+		}
+	}
+}

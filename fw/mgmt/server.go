@@ -2,6 +2,7 @@ package mgmt
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,12 +53,14 @@ type Counters struct {
 // Server answers management requests of one forwarder.
 type Server struct {
 	fwd     Forwarder
-	policy  *Policy
+	policy  atomic.Pointer[Policy]
 	version string
 	wall    func() time.Time
 	refused func(Refusal)
 	random  func() uint64
 	started time.Time
+
+	setting sync.Mutex // of the policy
 
 	queue eventQueue // events of the forwarder, from whoever caused them
 
@@ -95,14 +98,15 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 		return nil, ErrIncomplete
 	}
 	s := &Server{
-		fwd: fwd, policy: o.Policy, version: o.Version, wall: o.Wall,
+		fwd: fwd, version: o.Version, wall: o.Wall,
 		refused: o.Refused, random: o.Random,
 		replays: newReplays(), creating: make(chan struct{}, maxCreating),
 	}
 	s.queue.init()
-	if s.policy == nil {
-		s.policy, _ = LoadPolicy(Config{}, nil)
+	if o.Policy == nil {
+		o.Policy, _ = LoadPolicy(Config{}, nil)
 	}
+	s.policy.Store(o.Policy)
 	if s.wall == nil {
 		s.wall = time.Now
 	}
@@ -121,10 +125,29 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 
 // Prefixes lists the prefixes that must be routed to the internal face.
 func (s *Server) Prefixes() []ndn.Name {
-	if s.policy.localhop {
+	if s.policy.Load().localhop {
 		return []ndn.Name{proto.Localhost(), proto.Localhop()}
 	}
 	return []ndn.Name{proto.Localhost()}
+}
+
+// SetPolicy changes who may command, from the next command on. The prefix of
+// remote commands is routed to the internal face, or is not any more.
+func (s *Server) SetPolicy(p *Policy) error {
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	old := s.policy.Swap(p)
+	var err error
+	switch {
+	case p.localhop && !old.localhop:
+		err = s.fwd.FIB.SetNextHop(proto.Localhop(), run.InternalFace, 0)
+	case !p.localhop && old.localhop:
+		err = s.fwd.FIB.RemoveNextHop(proto.Localhop(), run.InternalFace)
+	}
+	if err != nil {
+		return fmt.Errorf("management: route %s: %w", proto.Localhop(), err)
+	}
+	return nil
 }
 
 // Counters returns the counters.
@@ -180,9 +203,10 @@ type request struct {
 func (s *Server) interest(now ndn.Time, p *ndn.Packet) {
 	i := &p.Interest
 	localhop := false
+	policy := s.policy.Load()
 	switch {
 	case i.Name.HasPrefix(proto.Localhost()):
-	case s.policy.localhop && i.Name.HasPrefix(proto.Localhop()):
+	case policy.localhop && i.Name.HasPrefix(proto.Localhop()):
 		localhop = true
 	default:
 		s.count.unknown.Add(1)
@@ -217,20 +241,20 @@ func (s *Server) interest(now ndn.Time, p *ndn.Packet) {
 		}
 	}
 	if c := commandOf(r.module, r.verb); c != nil && (!localhop || c.localhop) {
-		s.command(p, r, c)
+		s.command(p, r, c, policy)
 		return
 	}
 	s.unknown(p)
 }
 
 // command authorises, decodes and executes one command.
-func (s *Server) command(p *ndn.Packet, r request, c *command) {
+func (s *Server) command(p *ndn.Packet, r request, c *command, policy *Policy) {
 	i := &p.Interest
 	r.name = i.Name.Clone()
 	r.token = append([]byte(nil), p.PitToken...)
 
 	wall := s.wall()
-	id, sig, reason := s.policy.check(r.module, r.local, i, wall)
+	id, sig, reason := policy.check(r.module, r.local, i, wall)
 	if reason == "" {
 		s.mu.Lock()
 		reason = s.replays.admit(id, sig, wall)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -55,13 +56,22 @@ func runForwarder(ctx context.Context, e *env, file string) error {
 	if err != nil {
 		return err
 	}
+	tell := func(state string) {
+		if err := daemon.Notify(state); err != nil {
+			log.Logger().Warn().Err(err).Msg("not told")
+		}
+	}
+	tell("READY=1")
 	for {
 		select {
 		case <-ctx.Done():
+			tell("STOPPING=1")
 			d.Stop()
 			return nil
 		case <-hup:
+			tell("RELOADING=1\nMONOTONIC_USEC=" + strconv.FormatInt(monotonic(), 10))
 			reload(e, d, log, file)
+			tell("READY=1")
 		}
 	}
 }

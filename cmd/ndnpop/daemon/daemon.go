@@ -103,6 +103,9 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	if err = errors.Join(d.listen(c), adminErr); err != nil {
 		return nil, err
 	}
+	if err = d.multicast(c); err != nil {
+		return nil, err
+	}
 	d.reconcile(c)
 	d.ready()
 	return d, nil

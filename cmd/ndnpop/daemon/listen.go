@@ -1,17 +1,21 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"syscall"
 	"time"
 
 	"ndnpop/cmd/ndnpop/config"
 	"ndnpop/face"
+	"ndnpop/face/multicast"
 	"ndnpop/face/tcp"
 	"ndnpop/face/udp"
 	"ndnpop/face/unix"
+	"ndnpop/face/websocket"
 	"ndnpop/fw/run"
 )
 
@@ -36,11 +40,18 @@ func (d *Daemon) listen(c *config.Config) error {
 		l, err := udp.Listen(addr, udp.Options{MTU: u.MTU, MaxPeers: u.MaxFaces + 1})
 		add(l, err, inUse("UDP", addr, "faces.udp.listen"), run.ListenOptions{
 			MaxFaces: u.MaxFaces, IdleTimeout: time.Duration(u.IdleTimeout), MTU: u.MTU, Reliable: u.Reliability,
+			Allowance: allowance(&u.Unproven),
 		})
 	}
 	for _, addr := range c.Faces.TCP.Listen {
 		l, err := tcp.Listen(addr, tcp.Options{})
 		add(l, err, inUse("TCP", addr, "faces.tcp.listen"), run.ListenOptions{MaxFaces: c.Faces.TCP.MaxFaces})
+	}
+	for _, addr := range c.Faces.WebSocket.Listen {
+		w := &c.Faces.WebSocket
+		// Some more connections may be at their handshake.
+		l, err := websocket.Listen(addr, websocket.Options{Origins: w.Origins, MaxConns: w.MaxFaces + 64})
+		add(l, err, inUse("TCP", addr, "faces.websocket.listen"), run.ListenOptions{MaxFaces: w.MaxFaces})
 	}
 	if path := c.Faces.Unix.Path; path != "" {
 		l, err := unix.Listen(path, unix.Options{})
@@ -55,6 +66,56 @@ func (d *Daemon) listen(c *config.Config) error {
 	for _, o := range all {
 		if err := d.fwd.Listen(o.l, o.o); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func allowance(u *config.Unproven) run.Allowance {
+	if u.Rate == 0 {
+		return run.Allowance{Rate: -1}
+	}
+	return run.Allowance{Rate: int64(u.Rate), Total: int64(u.Total), Factor: int64(u.Factor), Burst: int64(u.Burst)}
+}
+
+// multicast makes the multicast faces. An interface that lacks an address of
+// one family has no face of that family.
+func (d *Daemon) multicast(c *config.Config) error {
+	m := &c.Faces.Multicast
+	if len(m.Interfaces) == 0 {
+		return nil
+	}
+	list, err := multicast.Interfaces(m.Interfaces)
+	if err != nil {
+		return fmt.Errorf("faces.multicast.interfaces: %w", err)
+	}
+	if len(list) == 0 {
+		d.log.Warn().Strs("interfaces", m.Interfaces).Msg("no such interface is up and can multicast: no multicast faces")
+	}
+	var groups []string
+	if m.IPv4 {
+		groups = append(groups, multicast.GroupV4)
+	}
+	if m.IPv6 {
+		groups = append(groups, multicast.GroupV6)
+	}
+	for _, i := range list {
+		for _, group := range groups {
+			open := func(context.Context) (face.Server, error) {
+				// Its index may be another when it comes back.
+				now, err := net.InterfaceByName(i.Name)
+				if err != nil {
+					return nil, fmt.Errorf("multicast: %s: %w", i.Name, err)
+				}
+				return multicast.Open(now, group, multicast.Options{MTU: m.MTU})
+			}
+			if _, err := d.fwd.OpenFace(config.MulticastPrefix+i.Name, open); err != nil {
+				l := d.log.Warn()
+				if errors.Is(err, multicast.ErrNoAddress) {
+					l = d.log.Debug()
+				}
+				l.Str("interface", i.Name).Str("group", group).Err(err).Msg("no multicast face")
+			}
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // Reload applies a checked configuration to what runs: faces, routes,
-// strategies, the content store and the log level. It returns the keys that
+// strategies, the content store, who may manage, and the log level. It returns the keys that
 // have changed and are applied only by a restart.
 func (d *Daemon) Reload(c *config.Config) (restart []string) {
 	d.mu.Lock()
@@ -21,6 +21,7 @@ func (d *Daemon) Reload(c *config.Config) (restart []string) {
 	d.opts.Log.SetLevel(c.Log.Level)
 	d.reconcileStrategies(c)
 	d.reconcileCS(c)
+	mgmtErr := d.reconcileMgmt(c)
 	old := d.cfg
 	d.removeRoutes(old, c)
 	d.removeFaces(old, c)
@@ -28,7 +29,10 @@ func (d *Daemon) Reload(c *config.Config) (restart []string) {
 	// Remember what runs, so that the next reload still tells what does not.
 	now := *c
 	now.Log.Format = old.Log.Format
-	now.Faces, now.PIT, now.Network, now.Mgmt, now.Admin, now.Shards = old.Faces, old.PIT, old.Network, old.Mgmt, old.Admin, old.Shards
+	now.Faces, now.PIT, now.Network, now.Admin, now.Shards = old.Faces, old.PIT, old.Network, old.Admin, old.Shards
+	if mgmtErr != nil {
+		now.Mgmt = old.Mgmt
+	}
 	now.CS.MaxPackets, now.CS.Unsolicited = old.CS.MaxPackets, old.CS.Unsolicited
 	d.cfg = &now
 	return restart
@@ -46,11 +50,12 @@ func needRestart(old, c *config.Config) (keys []string) {
 	check("faces.udp", old.Faces.UDP, c.Faces.UDP)
 	check("faces.tcp", old.Faces.TCP, c.Faces.TCP)
 	check("faces.unix", old.Faces.Unix, c.Faces.Unix)
+	check("faces.websocket", old.Faces.WebSocket, c.Faces.WebSocket)
+	check("faces.multicast", old.Faces.Multicast, c.Faces.Multicast)
 	check("cs.max_packets", old.CS.MaxPackets, c.CS.MaxPackets)
 	check("cs.unsolicited", old.CS.Unsolicited, c.CS.Unsolicited)
 	check("pit", old.PIT, c.PIT)
 	check("network", old.Network, c.Network)
-	check("mgmt", old.Mgmt, c.Mgmt)
 	check("admin", old.Admin, c.Admin)
 	check("shards", old.Shards, c.Shards)
 	return keys
@@ -86,6 +91,20 @@ func (d *Daemon) reconcileStrategies(c *config.Config) {
 	}
 }
 
+// reconcileMgmt applies who may command. The files that the policy names are
+// read again even if their names are the same. With an error the old policy
+// stays in force.
+func (d *Daemon) reconcileMgmt(c *config.Config) error {
+	policy, err := mgmtPolicy(c)
+	if err == nil {
+		err = d.mgmt.SetPolicy(policy)
+	}
+	if err != nil {
+		d.log.Error().Err(err).Msg("management policy not changed: the old one stays in force")
+	}
+	return err
+}
+
 func (d *Daemon) reconcileCS(c *config.Config) {
 	if c.CS == d.cfg.CS {
 		return
@@ -110,9 +129,10 @@ func (d *Daemon) removeRoutes(old, c *config.Config) {
 	for i := range old.Route {
 		r := &old.Route[i]
 		if k := key(old, r); !keep[k] {
-			prefix, err := ndn.ParseName(r.Prefix)
-			if f, ok := d.fwd.FaceByURI(k.uri); ok && err == nil {
-				d.fwd.RemoveRoute(prefix, f.ID, run.OriginStatic)
+			if prefix, err := ndn.ParseName(r.Prefix); err == nil {
+				for _, id := range d.facesOf(k.uri) {
+					d.fwd.RemoveRoute(prefix, id, run.OriginStatic)
+				}
 			}
 		}
 	}
@@ -126,6 +146,23 @@ func faceURI(c *config.Config, ref string) string {
 		}
 	}
 	return ref
+}
+
+// facesOf finds the faces that a route means by a URI, or by the name of
+// multicast faces.
+func (d *Daemon) facesOf(ref string) (ids []ndn.FaceID) {
+	if !strings.HasPrefix(ref, config.MulticastPrefix) {
+		if f, ok := d.fwd.FaceByURI(ref); ok {
+			ids = append(ids, f.ID)
+		}
+		return ids
+	}
+	for _, f := range d.fwd.Faces() {
+		if f.Name == ref {
+			ids = append(ids, f.ID)
+		}
+	}
+	return ids
 }
 
 // removeFaces destroys the faces of old that c does not have.
@@ -175,12 +212,15 @@ func (d *Daemon) reconcile(c *config.Config) {
 		r := &c.Route[i]
 		prefix, err := ndn.ParseName(r.Prefix)
 		if err == nil {
-			err = run.ErrNoFace
-			if f, ok := d.fwd.FaceByURI(faceURI(c, r.Face)); ok {
-				err = d.fwd.AddRoute(run.Route{
-					Prefix: prefix, Face: f.ID, Origin: run.OriginStatic, Cost: uint64(r.Cost),
+			ids := d.facesOf(faceURI(c, r.Face))
+			if len(ids) == 0 {
+				err = run.ErrNoFace
+			}
+			for _, id := range ids {
+				err = errors.Join(err, d.fwd.AddRoute(run.Route{
+					Prefix: prefix, Face: id, Origin: run.OriginStatic, Cost: uint64(r.Cost),
 					ChildInherit: r.ChildInherit, Capture: r.Capture,
-				})
+				}))
 			}
 		}
 		if err != nil {
