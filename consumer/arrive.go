@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ndnpop/consumer/cc"
+	"ndnpop/consumer/rtt"
 	"ndnpop/ndn"
 )
 
@@ -132,12 +133,13 @@ func (f *Fetch) account(now ndn.Time, i int32, p *ndn.Packet) {
 	}
 	f.meanSize += (float64(size) - f.meanSize) / 16
 
-	pi := f.paths.of(&p.LpFields)
 	var rtt time.Duration
 	if s.retx == 0 {
 		rtt = now.Sub(s.sentAt)
-		f.paths.sampleRTT(pi, rtt, prior)
 	}
+	near := rtt > 0 && !p.HasPathTag && f.tellApart(now, i, rtt)
+	pi := f.paths.of(&p.LpFields, near)
+	f.paths.sampleRTT(pi, rtt, prior)
 	if f.paths.arrived(now, pi, size) {
 		f.changePath(now, pi)
 	}
@@ -170,6 +172,21 @@ func (f *Fetch) account(now ndn.Time, i int32, p *ndn.Packet) {
 	if f.trace != nil {
 		f.emit(now, TraceData, s.seg, s.tx, rtt, e.Tag)
 	}
+}
+
+// tellApart reports whether a Data without a path tag, of slot i, comes from a
+// source nearer than the one that is controlled.
+func (f *Fetch) tellApart(now ndn.Time, i int32, took time.Duration) bool {
+	head := f.ring.head
+	overtook := head != none && f.ring.slots[head].tx < f.ring.slots[i].tx
+	near, began := f.paths.guard.sample(took, overtook)
+	if c := f.paths.controlled(); began && !c.near && c.tag == 0 {
+		// What was measured so far is a mixture.
+		c.est = rtt.New(f.cfg.RTT)
+		c.est.Sample(f.paths.guard.far, 1)
+		f.changePath(now, f.paths.ctl)
+	}
+	return near
 }
 
 // tell passes sampleEv to the controller.

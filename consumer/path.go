@@ -15,10 +15,16 @@ const maxPaths = 8
 // are halved, so that they follow the present.
 const sharePeriod = 256
 
+// foreignPeriod is the memory of the share of other paths' Data, in Data. With
+// 256 its noise alone moves the pacing rate by several per cent at a share of
+// one half, and a rate-based controller sees losses of its own making.
+const foreignPeriod = 512
+
 // path is what is known of one (source, path), told apart by path tags. Data
 // without a tag are those of path 0.
 type path struct {
 	tag         uint64
+	near        bool // no tag, but a source nearer than the other one
 	fromCache   bool // the source is a content store
 	hops        uint8
 	used        bool
@@ -44,11 +50,12 @@ type pathSet struct {
 	ctl     int8 // the controlled one
 	cfg     rtt.Config
 	count   int
-	foreign float64 // share of Data of other paths, EWMA of 1/256 per Data
+	foreign float64 // share of Data of other paths, EWMA of 1/foreignPeriod per Data
 	samples uint64  // RTT samples of all paths
 	rttMin  time.Duration
 	rttMax  time.Duration
 	rttSum  time.Duration
+	guard   bimodal
 }
 
 func newPathSet(cfg rtt.Config) pathSet {
@@ -61,16 +68,17 @@ func newPathSet(cfg rtt.Config) pathSet {
 func (ps *pathSet) controlled() *path { return &ps.all[ps.ctl] }
 
 // of returns the index of the path with a Data's tag, making room if needed.
-func (ps *pathSet) of(f *ndn.LpFields) int8 {
+// near tells two sources without tags apart.
+func (ps *pathSet) of(f *ndn.LpFields, near bool) int8 {
 	var tag ndn.PathTag
 	if f.HasPathTag {
 		tag = f.PathTag
 	}
-	if c := &ps.all[ps.ctl]; c.used && c.tag == tag.Tag {
+	if c := &ps.all[ps.ctl]; c.used && c.tag == tag.Tag && c.near == near {
 		return ps.ctl
 	}
 	for i := range ps.n {
-		if p := &ps.all[i]; p.used && p.tag == tag.Tag {
+		if p := &ps.all[i]; p.used && p.tag == tag.Tag && p.near == near {
 			return int8(i)
 		}
 	}
@@ -81,7 +89,7 @@ func (ps *pathSet) of(f *ndn.LpFields) int8 {
 	}
 	// The first path inherits what was recorded before anything arrived.
 	p := &ps.all[i]
-	p.tag, p.hops, p.used = tag.Tag, tag.Hops, true
+	p.tag, p.hops, p.near, p.used = tag.Tag, tag.Hops, near, true
 	p.fromCache = tag.Flags&ndn.PathFromCache != 0
 	return i
 }
@@ -117,11 +125,11 @@ func (ps *pathSet) arrived(now ndn.Time, i int8, size int) (takeover bool) {
 	}
 	if i == ps.ctl {
 		if ps.foreign > 0 {
-			ps.foreign -= ps.foreign / sharePeriod
+			ps.foreign -= ps.foreign / foreignPeriod
 		}
 		return false
 	}
-	ps.foreign += (1 - ps.foreign) / sharePeriod
+	ps.foreign += (1 - ps.foreign) / foreignPeriod
 	c := ps.controlled()
 	switch near, cnear := p.nearCache(), c.nearCache(); {
 	case near && !cnear:
@@ -134,8 +142,9 @@ func (ps *pathSet) arrived(now ndn.Time, i int8, size int) (takeover bool) {
 	return p.share > 2*c.share || now.Sub(c.lastSeen) > 2*c.est.RTO()
 }
 
-// nearCache reports whether the source is a content store at the first hop.
-func (p *path) nearCache() bool { return p.fromCache && p.hops <= 1 }
+// nearCache reports whether the source is a content store at the first hop, or
+// seems to be one.
+func (p *path) nearCache() bool { return p.near || p.fromCache && p.hops <= 1 }
 
 // take makes path i the controlled one.
 func (ps *pathSet) take(now ndn.Time, i int8) {

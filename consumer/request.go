@@ -121,7 +121,7 @@ func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 		return
 	}
 	if r.retx == 0 && r.firstAt.IsSet() {
-		f.paths.sampleRTT(f.paths.of(&p.LpFields), now.Sub(r.sentAt), 1)
+		f.paths.sampleRTT(f.paths.of(&p.LpFields, false), now.Sub(r.sentAt), 1)
 	}
 	f.progress(now)
 	if f.trace != nil {

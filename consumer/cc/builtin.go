@@ -13,5 +13,6 @@ func Builtin() []Factory {
 		{"bbr-gc", "BBR with gamma-corrected gains, fair to short paths", NewBbrGc},
 		{"bbq", "BBR with short probes, fair to short paths", NewBbq},
 		{"bbr-acw", "BBR with an adaptive window gain, fair to short paths", NewBbrAcw},
+		{"mpc", "model predictive control of the RTT, with a target between empty and full queue", NewMpc},
 	}
 }
