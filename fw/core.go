@@ -285,3 +285,23 @@ func (k *core) Learn(c *strategy.Context) {
 		s.cfg.OnAnnouncement(c.Now(), c.Setup().In, l.Announcement)
 	}
 }
+
+// Faces implements strategy.Broadcaster.
+func (k *core) Faces(c *strategy.Context) []ndn.FaceID {
+	s, e := (*Shard)(k), c.Setup().Entry
+	s.ids = s.ids[:0]
+	if e == nil {
+		return nil
+	}
+	hop, hasHop := e.HopLimit, e.HasHop
+	if s.event != nil {
+		i := &s.event.p.Interest
+		hop, hasHop = i.HopLimit-1, i.HasHopLimit
+	}
+	for _, f := range s.faces.live {
+		if !f.Local && s.mayGo(e, f, hop, hasHop) == strategy.Sent {
+			s.ids = append(s.ids, f.ID)
+		}
+	}
+	return s.ids
+}

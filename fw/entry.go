@@ -28,7 +28,7 @@ func (s *Shard) begin(now ndn.Time, b *bound, e *table.PitEntry, event string) {
 func (s *Shard) withPacket(a *arrival) {
 	c := s.ctx.Setup()
 	c.Interest, c.In, c.Link = &a.p.Interest, a.in.ID, &a.p.LpFields
-	c.Name, c.Strategy = a.p.Interest.Name, a.number
+	c.Name, c.Strategy, c.Local = a.p.Interest.Name, a.number, a.in.Local
 }
 
 // expireAt arms the entry's expiry for when its last in-record expires.

@@ -2,6 +2,7 @@ package fw
 
 import (
 	"slices"
+	"sort"
 
 	"ndnpop/ndn"
 	"ndnpop/strategy"
@@ -34,7 +35,7 @@ func (f *face) pointToPoint() bool { return !f.MultiAccess && !f.AdHoc }
 type faces struct {
 	small []*face
 	other map[ndn.FaceID]*face // only looked up
-	count int
+	live  []*face              // by id
 }
 
 const smallFaces = 1 << 16
@@ -46,8 +47,13 @@ func (t *faces) get(id ndn.FaceID) *face {
 	return t.other[id]
 }
 
+// place is where a face is, or belongs, in live.
+func (t *faces) place(id ndn.FaceID) int {
+	return sort.Search(len(t.live), func(i int) bool { return t.live[i].ID >= id })
+}
+
 func (t *faces) add(f *face) {
-	t.count++
+	t.live = slices.Insert(t.live, t.place(f.ID), f)
 	if f.ID >= smallFaces {
 		if t.other == nil {
 			t.other = make(map[ndn.FaceID]*face)
@@ -62,7 +68,8 @@ func (t *faces) add(f *face) {
 }
 
 func (t *faces) remove(id ndn.FaceID) {
-	t.count--
+	at := t.place(id)
+	t.live = slices.Delete(t.live, at, at+1)
 	if id < smallFaces {
 		t.small[id] = nil
 	} else {

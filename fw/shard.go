@@ -64,6 +64,7 @@ type Shard struct {
 	matches []*table.PitEntry
 	walk    []walked
 	hops    []table.NextHop
+	ids     []ndn.FaceID
 	buf     []byte
 	fields  ndn.LpFields
 	parsed  ndn.Interest

@@ -58,6 +58,15 @@ type Core interface {
 	Learn(c *Context)
 }
 
+// Broadcaster is what a Core also needs for strategies that look for content
+// where there is no route.
+type Broadcaster interface {
+	// Faces lists the faces that do not end on this host and that c's Interest
+	// may be sent to, in ascending order. The list is valid until the next
+	// call.
+	Faces(c *Context) []ndn.FaceID
+}
+
 // Output is one Interest to send.
 type Output struct {
 	To ndn.FaceID
@@ -74,6 +83,7 @@ type Setup struct {
 	Interest *ndn.Interest   // the packet at hand, nil when there is none
 	In       ndn.FaceID      // where the event came from, 0 for none
 	Link     *ndn.LpFields   // the packet's link header, nil without a packet
+	Local    bool            // the Interest at hand came from this host
 	Strategy uint32          // the shard's number for the bound strategy
 	Label    ndn.Name        // that strategy's full name
 	Event    string          // for traces
@@ -148,6 +158,19 @@ func (c *Context) Strategy() ndn.Name { return c.s.Label }
 // Link is the link header of the packet of this event, nil without a packet:
 // congestion mark, path tag, announcement and so on.
 func (c *Context) Link() *ndn.LpFields { return c.s.Link }
+
+// FromLocal reports whether the Interest of this event came from this host.
+func (c *Context) FromLocal() bool { return c.s.Local }
+
+// Faces are the faces that do not end on this host and that the Interest may
+// be sent to, whether there is a route or not. The slice is valid during the
+// call.
+func (c *Context) Faces() []ndn.FaceID {
+	if b, ok := c.core.(Broadcaster); ok {
+		return b.Faces(c)
+	}
+	return nil
+}
 
 // Marked reports whether the packet of this event carries a congestion mark.
 func (c *Context) Marked() bool { return c.s.Link != nil && c.s.Link.CongestionMark != 0 }

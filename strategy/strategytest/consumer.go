@@ -30,6 +30,10 @@ type Consumer struct {
 	Resend time.Duration
 	// PathTag asks for path tags.
 	PathTag bool
+	// Remote consumers are on another node: their face is not local.
+	Remote bool
+	// NonDiscovery marks the Interests as not for discovery (self-learning).
+	NonDiscovery bool
 
 	// Arrivals are the Data it got, in order.
 	Arrivals []Arrival
@@ -58,6 +62,8 @@ type Arrival struct {
 	// ReplicaAck is set when the Data acknowledges a request for another
 	// replica.
 	ReplicaAck bool
+	// Announced is set when it carries a prefix announcement.
+	Announced bool
 }
 
 // afterNack is how long a consumer waits after a Nack before it asks for
@@ -71,7 +77,7 @@ type request struct {
 }
 
 func (c *Consumer) begin(r *Recorder) {
-	c.r, c.face = r, r.newFace(c, true)
+	c.r, c.face = r, r.newFace(c, !c.Remote)
 	c.pending = make(map[uint64]*request)
 	object := c.Object
 	if object == "" {
@@ -120,7 +126,7 @@ func (c *Consumer) send(q *request) {
 	c.Sent++
 	c.r.nonce++
 	q.sends++
-	f := ndn.LpFields{HasPathTag: c.PathTag, HasReplicaSelect: c.ask, ReplicaSelect: c.replica}
+	f := ndn.LpFields{HasPathTag: c.PathTag, HasReplicaSelect: c.ask, ReplicaSelect: c.replica, NonDiscovery: c.NonDiscovery}
 	c.ask = false
 	if c.Resend > 0 {
 		sends := q.sends
@@ -193,6 +199,7 @@ func (c *Consumer) take(p *ndn.Packet) bool {
 	reason, nack := p.NackReason, p.Kind == ndn.KindNack
 	a := Arrival{
 		Segment: segment, Marked: p.CongestionMark != 0, PathTag: p.PathTag, ReplicaAck: p.HasReplicaSelect,
+		Announced: p.Announcement != nil,
 	}
 	c.r.queue.push(c.r.now, func() {
 		q := c.pending[segment]

@@ -1,0 +1,168 @@
+package loadbalance
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy/strategytest"
+)
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+func recorder(t *testing.T, params ...string) *strategytest.Recorder {
+	t.Helper()
+	r, err := strategytest.New(1, Factory(), params...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestStaysOnTheCheapestWithoutMarks(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 50 * ms, Loss: .05})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	a.Loss = 0
+	r.AddConsumer(strategytest.Consumer{Every: ms})
+	r.Run(5 * sec)
+	if s := r.Share(a, 0, 5*sec); s != 1 {
+		t.Errorf("share of a %v", s)
+	}
+}
+
+func TestSharesFollowCapacity(t *testing.T) {
+	for _, to := range []string{"to~equal", "to~rate"} {
+		r := recorder(t, to)
+		hops := []*strategytest.Hop{
+			r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Rate: 300}),
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 15 * ms, Rate: 500}),
+			r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 20 * ms, Rate: 200}),
+		}
+		con := r.AddConsumer(strategytest.Consumer{Every: 1100 * time.Microsecond})
+		r.Run(20 * sec)
+		sum := 0.0
+		for i, want := range []float64{.3, .5, .2} {
+			s := r.Share(hops[i], 10*sec, 20*sec)
+			if sum += s; math.Abs(s-want) > .05 {
+				t.Errorf("%s: share of %s is %.3f", to, hops[i].Name, s)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Errorf("the shares add up to %v", sum)
+		}
+		got := 0
+		for _, a := range con.Arrivals {
+			if a.At > 10*sec {
+				got++
+			}
+		}
+		if got < 8600 { // of 9090 sent
+			t.Errorf("%s: %d Data in 10 s", to, got)
+		}
+		rep, _, ok := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+		sum = 0
+		for _, row := range rep.Rows {
+			sum += row.Cells[0]
+		}
+		if !ok || len(rep.Rows) != 3 || math.Abs(sum-1) > 1e-6 {
+			t.Errorf("report %+v", rep)
+		}
+	}
+}
+
+func TestSilenceMovesTheTraffic(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Every: 5 * ms, Resend: 200 * ms})
+	r.At(2*sec, func() { a.Silent = true })
+	r.At(10*sec, func() { a.Silent = false })
+	r.At(13*sec, func() { b.Nacks = ndn.NackNoRoute })
+	r.Run(16 * sec)
+	if s := r.Share(b, 2500*ms, 13*sec); s != 1 {
+		t.Errorf("share of b %v", s)
+	}
+	if n := r.Count(a, 3*sec, 10*sec); n < 5 || n > 9 {
+		t.Errorf("%d trials of a in 7 s", n)
+	}
+	if s := r.Share(a, 13100*ms, 16*sec); s != 1 {
+		t.Errorf("share of a, now that b has no route: %v", s)
+	}
+}
+
+func TestRandomLossDoesNotSilence(t *testing.T) {
+	r := recorder(t)
+	hops := []*strategytest.Hop{
+		r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Loss: .05}),
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms, Loss: .05}),
+	}
+	r.AddConsumer(strategytest.Consumer{Every: 2 * ms, Resend: 200 * ms})
+	r.Run(30 * sec)
+	for _, h := range hops {
+		if s := r.Share(h, 20*sec, 30*sec); math.Abs(s-.5) > .2 {
+			t.Errorf("share of %s %.3f", h.Name, s)
+		}
+	}
+}
+
+func TestProbes(t *testing.T) {
+	r := recorder(t, "probe~0.1")
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: ms})
+	r.Run(20 * sec)
+	if n := r.Count(b, 0, 20*sec); n < 18 || n > 20 || con.Lost > 0 {
+		t.Errorf("%d probes of %d", n, con.Sent)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	r := recorder(t)
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1})
+	r.Run(ms)
+	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackNoRoute {
+		t.Errorf("Nacks %v without a next hop", con.Nacks)
+	}
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con = r.AddConsumer(strategytest.Consumer{Window: 8})
+	r.At(sec, a.Down)
+	r.At(2*sec, a.Up)
+	r.At(2*sec, func() { b.Silent, b.GiveUp = true, 5*ms })
+	r.At(3*sec, func() { b.Nacks, a.Nacks = ndn.NackCongestion, ndn.NackDuplicate })
+	r.At(3*sec, func() { b.Silent = false })
+	r.Run(2900 * ms)
+	if con.Lost+len(con.Nacks) > 0 || con.Gap(sec, 2800*ms) > 60*ms {
+		t.Errorf("%d lost, Nacks %v, gap %v", con.Lost, con.Nacks, con.Gap(sec, 2800*ms))
+	}
+	r.Run(3500 * ms)
+	if len(con.Nacks) == 0 || con.Nacks[len(con.Nacks)-1] != ndn.NackCongestion {
+		t.Errorf("Nacks %v when both refuse", con.Nacks)
+	}
+}
+
+func TestLoopEnds(t *testing.T) {
+	r := recorder(t)
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Reflect: b})
+	r.AddConsumer(strategytest.Consumer{Segments: 20, Every: 10 * ms})
+	r.Run(10 * sec)
+	if n := r.Count(nil, 0, 10*sec); n > 60 {
+		t.Errorf("%d Interests", n)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	strategytest.CheckParams(t, Factory(), map[string][]string{
+		"step": {"0", "101"}, "to": {"all"}, "probe": {"-1", "11"},
+	})
+}
+
+func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
+
+func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }

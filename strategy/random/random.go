@@ -1,0 +1,93 @@
+// Package random is the strategy that sends every Interest to a next hop
+// picked at random, all with the same probability (NFD: random version 1).
+//
+// It differs from NFD's in these points: a repetition prefers next hops that
+// have not been tried, repetitions that come too fast are suppressed, and when
+// a next hop goes down, what is pending there is sent on at once. Nacks are
+// collected from all upstreams; the least severe then goes down. Without a
+// next hop the answer is Nack NoRoute.
+package random
+
+import (
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+)
+
+// Factory returns the factory of random.
+func Factory() strategy.Factory {
+	return strategy.Factory{
+		Name:    "random",
+		Version: 1,
+		Usage:   "a next hop at random",
+		Params:  strategy.SuppressionParams(),
+		New: func(v strategy.Values) (strategy.Strategy, error) {
+			s, err := strategy.ParseSuppression(v)
+			return &random{suppression: s}, err
+		},
+	}
+}
+
+type random struct{ suppression strategy.Suppression }
+
+// Suppression implements strategy.Suppressor.
+func (r *random) Suppression() strategy.Suppression { return r.suppression }
+
+// Interest implements strategy.Strategy.
+func (r *random) Interest(c *strategy.Context, ev *strategy.Interest) {
+	if !r.forward(c) && ev.New {
+		c.Nack(ev.In, ndn.NackNoRoute)
+	}
+}
+
+// forward sends to one of the next hops that were not tried or, without any,
+// to one of all.
+func (r *random) forward(c *strategy.Context) bool {
+	hops := c.NextHops()
+	hops = hops[:min(len(hops), strategy.MaxHops)]
+	tried, n := uint64(0), 0
+	for i := range hops {
+		if c.Out(hops[i].Face) != nil {
+			tried |= 1 << i
+		} else {
+			n++
+		}
+	}
+	for _, mask := range [2]uint64{tried, ^tried} {
+		for ; n > 0; n-- {
+			k := int(c.Rand() % uint64(n))
+			for i := range hops {
+				if mask>>i&1 != 0 {
+					continue
+				}
+				if k--; k >= 0 {
+					continue
+				}
+				if c.Traced() {
+					c.Explain(hops[i].Face, "at random", nil)
+				}
+				if c.Send(hops[i].Face) == strategy.Sent {
+					return true
+				}
+				mask |= 1 << i
+				break
+			}
+		}
+		n = len(hops)
+		for i := range hops {
+			if tried>>i&1 == 0 {
+				n--
+			}
+		}
+	}
+	return false
+}
+
+// Data implements strategy.Strategy.
+func (r *random) Data(*strategy.Context, *strategy.Data) {}
+
+// NextHop implements strategy.NextHopHandler.
+func (r *random) NextHop(c *strategy.Context, _ *strategy.NextHop) {
+	if c.HasEntry() && !c.PendingOut() {
+		r.forward(c)
+	}
+}

@@ -1,0 +1,156 @@
+// Package selflearning is the strategy that finds content without routing and
+// learns routes from the answers (NFD: self-learning version 1; J. Shi,
+// E. Newberry, B. Zhang, On Broadcast-based Self-Learning in Named Data
+// Networking, 2017).
+//
+// An Interest for discovery without a route goes to all faces that do not end
+// on this host. Data that come back may carry a prefix announcement; it is
+// handed to the operator's routing, which checks it and adds a route, and
+// passed on to downstreams that discover too. With a route, the Interest goes
+// to all next hops, marked as not for discovery. An Interest so marked is
+// never broadcast: without a route the answer is Nack NoRoute.
+//
+// It differs from NFD's where that asks its RIB. A discovery Interest of
+// another node follows a route without the mark, so that the announcement for
+// that node comes from further upstream instead of from our RIB. A next hop
+// that answers NoRoute does not lose its route, but is not used for 10 s;
+// without another one, discovery begins again. Repetitions that come too fast
+// are suppressed.
+package selflearning
+
+import (
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy"
+)
+
+// Factory returns the factory of self-learning.
+func Factory() strategy.Factory {
+	return strategy.Factory{
+		Name:    "self-learning",
+		Version: 1,
+		Usage:   "broadcast where there is no route, and learn from prefix announcements",
+		Params:  strategy.SuppressionParams(),
+		New: func(v strategy.Values) (strategy.Strategy, error) {
+			s, err := strategy.ParseSuppression(v)
+			return &learner{suppression: s}, err
+		},
+	}
+}
+
+// refused is how long a next hop without a route is left alone.
+const refused = 10 * time.Second
+
+type learner struct {
+	suppression strategy.Suppression
+	prefixes    strategy.PrefixState[strategy.Hops[hop]]
+	entries     strategy.EntryState[entry]
+}
+
+// hop is what is known about one next hop of a prefix.
+type hop struct{ noRoute ndn.Time } // until then
+
+// entry is what is known about a pending Interest.
+type entry struct {
+	out bool // sent for discovery
+	in  bool // some downstream discovers
+}
+
+// Suppression implements strategy.Suppressor.
+func (l *learner) Suppression() strategy.Suppression { return l.suppression }
+
+// Interest implements strategy.Strategy.
+func (l *learner) Interest(c *strategy.Context, ev *strategy.Interest) {
+	marked := c.Link() != nil && c.Link().NonDiscovery
+	e := l.entries.Get(c)
+	e.in = e.in || !marked
+	if l.follow(c, e, marked || c.FromLocal()) {
+		return
+	}
+	if marked {
+		if ev.New {
+			c.Nack(ev.In, ndn.NackNoRoute)
+		}
+		return
+	}
+	l.broadcast(c, e)
+}
+
+// follow sends to all next hops and reports whether there is one.
+func (l *learner) follow(c *strategy.Context, e *entry, marked bool) bool {
+	hops := c.NextHops()
+	if len(hops) == 0 {
+		return false
+	}
+	st, sent := l.prefixes.Get(c), false
+	if marked {
+		c.NonDiscovery()
+	}
+	for i := range hops {
+		if h := st.Find(hops[i].Face); h != nil && h.noRoute > c.Now() {
+			continue
+		}
+		if c.Traced() {
+			c.Explain(hops[i].Face, "there is a route", nil)
+		}
+		if c.Send(hops[i].Face) == strategy.Sent {
+			sent = true
+		}
+	}
+	e.out = e.out || sent && !marked
+	return sent
+}
+
+// broadcast sends to all faces that do not end on this host.
+func (l *learner) broadcast(c *strategy.Context, e *entry) {
+	for _, f := range c.Faces() {
+		if o := c.Out(f); o != nil && o.Failed {
+			continue
+		}
+		if c.Traced() {
+			c.Explain(f, "discovery", nil)
+		}
+		if c.Send(f) == strategy.Sent {
+			e.out = true
+		}
+	}
+}
+
+// Data implements strategy.Strategy.
+func (l *learner) Data(c *strategy.Context, ev *strategy.Data) {
+	if ev.Out == nil || c.Link() == nil || c.Link().Announcement == nil {
+		return
+	}
+	if e := l.entries.Get(c); e.out {
+		c.Learn()
+		if e.in {
+			c.PassAnnouncement()
+		}
+	}
+}
+
+// Nack implements strategy.NackHandler.
+func (l *learner) Nack(c *strategy.Context, ev *strategy.Nack) {
+	if ev.Reason == ndn.NackNoRoute {
+		l.prefixes.Get(c).Of(ev.In).noRoute = c.Now().Add(refused)
+	}
+	if c.PendingOut() || len(c.Ins()) == 0 {
+		return
+	}
+	// Nothing is left to wait for. Nobody was asked who was not on a route:
+	// discover, if that is wanted.
+	if e := l.entries.Get(c); e.in && !e.out {
+		if l.broadcast(c, e); e.out {
+			return
+		}
+	}
+	c.PassNacks()
+}
+
+// NextHop implements strategy.NextHopHandler.
+func (l *learner) NextHop(c *strategy.Context, _ *strategy.NextHop) {
+	if c.HasEntry() && !c.PendingOut() {
+		l.follow(c, l.entries.Get(c), true)
+	}
+}

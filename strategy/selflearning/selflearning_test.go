@@ -1,0 +1,126 @@
+package selflearning
+
+import (
+	"testing"
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy/strategytest"
+)
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+func recorder(t *testing.T) *strategytest.Recorder {
+	t.Helper()
+	r, err := strategytest.New(1, Factory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestDiscoversAndLearns(t *testing.T) {
+	r := recorder(t)
+	r.AddHop(strategytest.Hop{Name: "a", NoRoute: true, Silent: true})
+	b := r.AddHop(strategytest.Hop{Name: "b", NoRoute: true, RTT: 10 * ms, Announce: true})
+	r.AddHop(strategytest.Hop{Name: "c", NoRoute: true, Silent: true})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 3})
+	r.Run(sec)
+	if len(con.Arrivals) != 3 || r.Announced() != 1 {
+		t.Fatalf("%d arrivals, %d announcements", len(con.Arrivals), r.Announced())
+	}
+	// All faces, then the one that is learnt, without discovery.
+	for i, s := range r.Sends {
+		if discovery := i < 3; s.NonDiscovery == discovery || !discovery && s.Hop != b {
+			t.Errorf("%v, non-discovery %v", s, s.NonDiscovery)
+		}
+	}
+	if len(r.Sends) != 5 {
+		t.Errorf("%v", r.Sends)
+	}
+}
+
+func TestRemoteDiscoveryFollowsTheRouteAndGetsTheAnnouncement(t *testing.T) {
+	r := recorder(t)
+	b := r.AddHop(strategytest.Hop{Name: "b", RTT: 10 * ms, Announce: true})
+	r.AddHop(strategytest.Hop{Name: "c", NoRoute: true, Silent: true})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1, Remote: true})
+	r.Run(sec)
+	if len(con.Arrivals) != 1 || !con.Arrivals[0].Announced || len(r.Sends) != 1 || r.Sends[0].Hop != b || r.Sends[0].NonDiscovery {
+		t.Errorf("%+v, %v", con.Arrivals, r.Sends)
+	}
+}
+
+func TestNonDiscoveryIsNeverBroadcast(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", NoRoute: true, RTT: 10 * ms, Announce: true})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1, Remote: true, NonDiscovery: true})
+	r.Run(100 * ms)
+	if len(r.Sends) > 0 || len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackNoRoute {
+		t.Errorf("%v, Nacks %v", r.Sends, con.Nacks)
+	}
+	a.SetCost(5)
+	con = r.AddConsumer(strategytest.Consumer{Segments: 1, Remote: true, NonDiscovery: true})
+	r.Run(200 * ms)
+	if len(con.Arrivals) != 1 || con.Arrivals[0].Announced || !r.Sends[0].NonDiscovery || r.Announced() > 0 {
+		t.Errorf("%+v, %v", con.Arrivals, r.Sends)
+	}
+}
+
+func TestLostRouteIsFoundAnew(t *testing.T) {
+	for name, lose := range map[string]func(a *strategytest.Hop){
+		"no route":  func(a *strategytest.Hop) { a.Nacks = ndn.NackNoRoute },
+		"face down": func(a *strategytest.Hop) { a.Down() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", NoRoute: true, RTT: 10 * ms, Announce: true})
+			b := r.AddHop(strategytest.Hop{Name: "b", NoRoute: true, RTT: 20 * ms, Silent: true, Announce: true})
+			con := r.AddConsumer(strategytest.Consumer{Every: 50 * ms})
+			r.At(sec, func() { b.Silent = false; lose(a) })
+			r.Run(5 * sec)
+			if n := len(con.Arrivals); n < con.Sent-2 || len(con.Nacks) > 0 {
+				t.Errorf("%d of %d, Nacks %v", n, con.Sent, con.Nacks)
+			}
+			if n := r.Count(a, 1100*ms, 5*sec); n > 0 || r.Announced() != 2 {
+				t.Errorf("%d to a, %d announcements", n, r.Announced())
+			}
+		})
+	}
+}
+
+func TestNobodyHasIt(t *testing.T) {
+	r := recorder(t)
+	for range 3 {
+		r.AddHop(strategytest.Hop{NoRoute: true, RTT: 10 * ms, Nacks: ndn.NackNoRoute})
+	}
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1})
+	r.Run(sec)
+	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackNoRoute || len(r.Sends) != 3 {
+		t.Errorf("Nacks %v after %v", con.Nacks, r.Sends)
+	}
+}
+
+func TestLoopEnds(t *testing.T) {
+	r := recorder(t)
+	b := r.AddHop(strategytest.Hop{Name: "b", NoRoute: true, RTT: 10 * ms, Silent: true})
+	r.AddHop(strategytest.Hop{Name: "a", NoRoute: true, RTT: 10 * ms, Reflect: b})
+	r.AddConsumer(strategytest.Consumer{Segments: 5, Every: 10 * ms})
+	r.Run(10 * sec)
+	if n := r.Count(nil, 0, 10*sec); n > 10 {
+		t.Errorf("%d Interests", n)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	strategytest.CheckParams(t, Factory(), map[string][]string{
+		"retx-suppression-initial": {"0"}, "retx-suppression-max": {"1"}, "retx-suppression-multiplier": {"0"},
+	})
+}
+
+func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
+
+func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
