@@ -1,9 +1,9 @@
 package cdnbench
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -27,6 +27,9 @@ type Check struct {
 	Measured float64 `json:"measured"`
 	Band     string  `json:"band"`
 	OK       bool    `json:"ok"`
+	// Known is why a miss is accepted for now (known-misses.toml). It is still
+	// a miss.
+	Known string `json:"known,omitempty"`
 }
 
 // Result is what one scenario reports (result.json).
@@ -39,7 +42,14 @@ type Result struct {
 	Checks      []Check                    `json:"checks"`
 	// Calibrated says in words what was fitted to a paper, empty if nothing.
 	Calibrated string `json:"calibrated"`
-	OK         bool   `json:"ok"`
+	OK         bool   `json:"ok"` // every check is met, or a known miss
+
+	// For the report: what was asked, how it was set up, and what the figures
+	// say, also where they do not favour us. Each in plain sentences.
+	Question string `json:"question,omitempty"`
+	Setup    string `json:"setup,omitempty"`
+	Findings string `json:"findings,omitempty"`
+	Plots    []Plot `json:"plots,omitempty"`
 
 	samples []sample
 	order   []string // arms in the order of their first sample
@@ -103,7 +113,7 @@ func (r *Result) Expect(what, paper string, measured, low, high float64) {
 	case math.IsInf(low, -1):
 		band = fmt.Sprintf("at most %.4g", high)
 	}
-	r.Checks = append(r.Checks, Check{what, paper, measured, band, ok})
+	r.Checks = append(r.Checks, Check{What: what, Paper: paper, Measured: measured, Band: band, OK: ok})
 }
 
 // Summary returns median, smallest and largest of values.
@@ -120,34 +130,42 @@ func Summary(values []float64) Stat {
 	return Stat{mid, v[0], v[len(v)-1]}
 }
 
-// Write writes DIR/SCENARIO/result.json and samples.csv.
-func (r *Result) Write(dir string) (err error) {
+// Write judges the checks and writes DIR/SCENARIO/: result.json, samples.csv,
+// the plots and report.md.
+func (r *Result) Write(dir string) error {
+	known, err := knownMisses()
+	if err != nil {
+		return err
+	}
 	r.Summarise()
-	r.OK = true
-	for _, c := range r.Checks {
-		r.OK = r.OK && c.OK
-	}
-	if r.Checks == nil {
-		r.Checks = []Check{}
-	}
+	r.judge(known)
 	dir = filepath.Join(dir, r.Scenario)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
+	}
+	for i := range r.Plots {
+		if err := r.Plots[i].write(dir); err != nil {
+			return fmt.Errorf("plot %s: %w", r.Plots[i].Name, err)
+		}
 	}
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "result.json"), append(b, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, resultFile), append(b, '\n'), 0o644); err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(dir, "samples.csv"))
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "report.md"), r.markdown(), 0o644); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return r.writeSamples(f)
+	var samples bytes.Buffer
+	if err := r.writeSamples(&samples); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "samples.csv"), samples.Bytes(), 0o644)
 }
+
+const resultFile = "result.json"
 
 func (r *Result) writeSamples(w io.Writer) error {
 	c := csv.NewWriter(w)

@@ -118,11 +118,34 @@ func (s Scenario) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 			}
 		}
 	}
+	r.Question = "How fast does an object cross one and two forwarders on this machine, and what does it cost in processor time and memory?"
+	r.Setup = "All processes share the machine's processors. Forwarders, producer and consumer are started afresh for each run; the arms take turns, so that a drift of the machine meets all of them. " +
+		"ndnd segments and signs the whole object before it registers, and its consumer verifies nothing; ndnpop signs each segment when it is asked for, which is part of the measured time. " +
+		"The consumer's output is discarded. Time to first byte counts from the start of the consumer's process."
 	r.Summarise()
+	plot(r)
 	if !o.Quick { // a small object shows starting up, not the data plane
 		expect(r)
 	}
 	return r, nil
+}
+
+// plot draws goodput and processor time of all arms.
+func plot(r *cdnbench.Result) {
+	for _, m := range []struct{ metric, caption, label string }{
+		{"goodput_mbps", "Goodput over the consumer's whole run.", "Mbit/s"},
+		{"cpu_s_per_gb", "Processor time of all processes for a gigabyte.", "s/GB"},
+	} {
+		p := cdnbench.Plot{Name: m.metric, Caption: m.caption + " Medians.", YLabel: m.label, BarLabels: []string{"unix", "unix, cached", "two over tcp", "two over udp"}}
+		for _, who := range []string{"ndnd", "ndnpop"} {
+			set := cdnbench.BarSet{Name: who}
+			for _, way := range p.BarLabels {
+				set.Values = append(set.Values, r.Arms[who+" "+way][m.metric].Median)
+			}
+			p.Bars = append(p.Bars, set)
+		}
+		r.Plots = append(r.Plots, p)
+	}
 }
 
 // expect holds the results against what the project promises.

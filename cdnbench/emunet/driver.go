@@ -10,8 +10,8 @@ import (
 	"time"
 	"unsafe"
 
-	"ndnpop/sim/line"
 	"ndnpop/ndn"
+	"ndnpop/sim/line"
 
 	"golang.org/x/sys/unix"
 )

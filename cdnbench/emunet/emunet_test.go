@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"ndnpop/sim/line"
 	"ndnpop/ndn"
+	"ndnpop/sim/line"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"

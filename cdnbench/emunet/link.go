@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"sync"
 
-	"ndnpop/sim/line"
 	"ndnpop/ndn"
+	"ndnpop/sim/line"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"

@@ -1,0 +1,181 @@
+package cdnbench
+
+import (
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Plot is one figure of a report. Name is its file without ending.
+type Plot struct {
+	Name    string `json:"name"`
+	Caption string `json:"caption"`
+
+	XLabel, YLabel string    `json:"-"`
+	XLog           bool      `json:"-"`
+	Lines          []Line    `json:"-"`
+	Boxes          []Box     `json:"-"` // beside one another, in this order
+	Bars           []BarSet  `json:"-"` // groups of bars, one group per label
+	BarLabels      []string  `json:"-"`
+	Band           []float64 `json:"-"` // horizontal lines: bounds to meet
+	At             []float64 `json:"-"` // vertical lines: events
+}
+
+// Line is a series of points, joined unless Points is set.
+type Line struct {
+	Name   string
+	X, Y   []float64
+	Points bool
+}
+
+// Box is a box plot of values.
+type Box struct {
+	Name   string
+	Values []float64
+}
+
+// BarSet is one colour of bars, one value per label of the plot.
+type BarSet struct {
+	Name   string
+	Values []float64
+}
+
+// colours are distinguishable for colour-blind readers (Okabe and Ito 2008).
+var colours = []color.RGBA{
+	{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {213, 94, 0, 255},
+	{204, 121, 167, 255}, {86, 180, 233, 255}, {110, 110, 110, 255}, {150, 120, 0, 255},
+}
+
+func colour(i int) color.RGBA { return colours[i%len(colours)] }
+
+func points(x, y []float64) plotter.XYs {
+	p := make(plotter.XYs, min(len(x), len(y)))
+	for i := range p {
+		p[i].X, p[i].Y = x[i], y[i]
+	}
+	return p
+}
+
+func (f *Plot) write(dir string) error {
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = f.XLabel, f.YLabel
+	p.Legend.Top = true
+	p.Add(plotter.NewGrid())
+	if f.XLog {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	if err := f.addLines(p); err != nil {
+		return err
+	}
+	if err := f.addBoxes(p); err != nil {
+		return err
+	}
+	if err := f.addBars(p); err != nil {
+		return err
+	}
+	if len(f.Lines)+len(f.Boxes)+len(f.Bars) == 0 {
+		return fmt.Errorf("nothing to draw")
+	}
+	dashes := []vg.Length{vg.Points(4), vg.Points(3)}
+	for _, y := range f.Band {
+		l, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: y}, {X: p.X.Max, Y: y}})
+		if err != nil {
+			return err
+		}
+		l.Color, l.Dashes = color.Gray{90}, dashes
+		p.Add(l)
+	}
+	for _, x := range f.At {
+		l, err := plotter.NewLine(plotter.XYs{{X: x, Y: p.Y.Min}, {X: x, Y: p.Y.Max}})
+		if err != nil {
+			return err
+		}
+		l.Color, l.Dashes = color.Gray{90}, dashes
+		p.Add(l)
+	}
+	if len(f.Bars) > 0 && p.Y.Min > 0 {
+		p.Y.Min = 0
+	}
+	c := vgsvg.New(18*vg.Centimeter, 9*vg.Centimeter)
+	p.Draw(draw.New(c))
+	w, err := os.Create(filepath.Join(dir, f.Name+".svg"))
+	if err != nil {
+		return err
+	}
+	if _, err := c.WriteTo(w); err != nil {
+		w.Close()
+		return err
+	}
+	return w.Close()
+}
+
+func (f *Plot) addLines(p *plot.Plot) error {
+	for i, s := range f.Lines {
+		if len(s.X) == 0 {
+			continue
+		}
+		if s.Points {
+			sc, err := plotter.NewScatter(points(s.X, s.Y))
+			if err != nil {
+				return err
+			}
+			sc.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2), Shape: draw.CircleGlyph{}}
+			p.Add(sc)
+			p.Legend.Add(s.Name, sc)
+			continue
+		}
+		l, err := plotter.NewLine(points(s.X, s.Y))
+		if err != nil {
+			return err
+		}
+		l.Color, l.Width = colour(i), vg.Points(1.4)
+		p.Add(l)
+		p.Legend.Add(s.Name, l)
+	}
+	return nil
+}
+
+func (f *Plot) addBoxes(p *plot.Plot) error {
+	var names []string
+	for i, b := range f.Boxes {
+		names = append(names, b.Name)
+		if len(b.Values) == 0 {
+			continue
+		}
+		box, err := plotter.NewBoxPlot(vg.Points(22), float64(i), plotter.Values(b.Values))
+		if err != nil {
+			return err
+		}
+		box.FillColor = colour(i)
+		p.Add(box)
+	}
+	if len(names) > 0 {
+		p.NominalX(names...)
+	}
+	return nil
+}
+
+func (f *Plot) addBars(p *plot.Plot) error {
+	width := vg.Points(max(4, 200/float64(max(1, len(f.Bars)*len(f.BarLabels)))))
+	for i, s := range f.Bars {
+		b, err := plotter.NewBarChart(plotter.Values(s.Values), width)
+		if err != nil {
+			return err
+		}
+		b.Color, b.LineStyle.Width = colour(i), 0
+		b.Offset = width * vg.Length(float64(i)-float64(len(f.Bars)-1)/2)
+		p.Add(b)
+		p.Legend.Add(s.Name, b)
+	}
+	if len(f.Bars) > 0 {
+		p.NominalX(f.BarLabels...)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package cdnbench
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func sampleResult() *Result {
+	r := &Result{Scenario: "example", Seed: 7, Runs: 3, Question: "Does it <work>?", Environment: map[string]string{"os": "any"}}
+	for run, v := range []float64{3, 1, 2} {
+		r.Add(run, "ours", "goodput", v)
+		r.Add(run, "theirs", "goodput", v/2)
+	}
+	r.Expect("ours to theirs", "twice", 2, 1.5, math.Inf(1))
+	r.Plots = []Plot{
+		{Name: "lines", Caption: "over time", Lines: []Line{{Name: "a", X: []float64{0, 1}, Y: []float64{1, 2}}}, At: []float64{0.5}},
+		{Name: "boxes", Caption: "spread", Boxes: []Box{{"a", []float64{1, 2, 3}}, {"b", []float64{2, 3, 4}}}, Band: []float64{2}},
+		{Name: "bars", Caption: "side by side", BarLabels: []string{"x", "y"}, Bars: []BarSet{{"a", []float64{1, 2}}, {"b", []float64{2, 1}}}},
+	}
+	return r
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	r := sampleResult()
+	if err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteIndex(dir); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "example", "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"scenario", "seed", "runs", "environment", "arms", "checks", "calibrated", "ok"} {
+		if _, ok := m[k]; !ok {
+			t.Errorf("result.json lacks %q", k)
+		}
+	}
+	if got := r.Arms["ours"]["goodput"]; got != (Stat{2, 1, 3}) {
+		t.Errorf("statistics are %+v", got)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(page), "<svg"); n != 3 {
+		t.Errorf("the page has %d plots, want 3", n)
+	}
+	if strings.Contains(string(page), "<work>") {
+		t.Error("text is not escaped")
+	}
+	csv, err := os.ReadFile(filepath.Join(dir, "example", "samples.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(csv), "\n"); n != 7 {
+		t.Errorf("samples.csv has %d lines, want 7", n)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	known := []miss{{"example", "ours to theirs", "physics", 1}}
+	r := sampleResult()
+	r.judge(nil)
+	if !r.OK {
+		t.Error("a met check fails")
+	}
+	r = sampleResult()
+	r.judge(known)
+	if r.OK {
+		t.Error("an entry that no longer misses does not fail")
+	}
+	r = sampleResult()
+	r.Checks[0].OK = false
+	r.judge(nil)
+	if r.OK {
+		t.Error("an unknown miss does not fail")
+	}
+	r = sampleResult()
+	r.Checks[0].OK = false
+	r.judge(known)
+	if !r.OK || r.Checks[0].OK || r.Checks[0].Known == "" {
+		t.Errorf("a known miss: ok %v, check %+v", r.OK, r.Checks[0])
+	}
+	r = sampleResult()
+	r.judge([]miss{{"example", "gone", "old", 1}})
+	if r.OK {
+		t.Error("an entry without its check does not fail")
+	}
+	r = &Result{Scenario: "example"}
+	r.Expect("never ran", "", math.NaN(), 0, 1)
+	r.judge(nil)
+	if r.OK {
+		t.Error("what was not measured passes")
+	}
+}
+
+func TestKnownMisses(t *testing.T) {
+	if _, err := knownMisses(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	if _, err := Find(nil, []string{"x"}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("an unknown scenario: %v", err)
+	}
+}
