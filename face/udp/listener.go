@@ -29,6 +29,7 @@ type Listener struct {
 	peers  map[netip.AddrPort]*peer
 	ended  []*peer // whose Receiver is to be told
 	closed bool
+	done   bool // Serve has told all Receivers that it will
 }
 
 // peer is the transport of one peer of a Listener.
@@ -138,6 +139,7 @@ func (l *Listener) finish(err error) error {
 		}
 	}
 	clear(l.peers)
+	l.done = true
 	l.mu.Unlock()
 	l.reap()
 	return err
@@ -156,13 +158,21 @@ func (l *Listener) hear(to netip.AddrPort, err error, mtu int) {
 	}
 }
 
-// end ends a peer, once. The Receiver is told by Serve.
+// end ends a peer, once. The Receiver is told by Serve, or here when Serve is
+// already past that.
 func (p *peer) end(err error) {
 	if !p.finish(err) {
 		return
 	}
 	l := p.l
 	l.mu.Lock()
+	if l.done {
+		l.mu.Unlock()
+		if p.r != nil {
+			p.r.Closed(p.reason())
+		}
+		return
+	}
 	defer l.mu.Unlock()
 	if l.peers[p.to] == p {
 		delete(l.peers, p.to)
