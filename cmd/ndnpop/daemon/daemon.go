@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"ndnpop/cmd/ndnpop/config"
 	"ndnpop/face"
+	"ndnpop/face/udp"
 	"ndnpop/fw"
 	"ndnpop/fw/mgmt"
 	"ndnpop/fw/run"
@@ -41,6 +43,7 @@ type Daemon struct {
 	mgmt     *mgmt.Server
 	stopMgmt func()
 	admin    *adminServer
+	udp      []*udp.Listener
 
 	mu  sync.Mutex
 	cfg *config.Config // as it runs
@@ -96,11 +99,12 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	// Everything that is in the way is told at once.
+	listenErr := d.listen(c)
 	var adminErr error
 	if c.Admin.Listen != "" {
 		d.admin, adminErr = startAdmin(d, c.Admin)
 	}
-	if err = errors.Join(d.listen(c), adminErr); err != nil {
+	if err = errors.Join(listenErr, adminErr); err != nil {
 		return nil, err
 	}
 	if err = d.multicast(c); err != nil {
@@ -118,6 +122,9 @@ func (d *Daemon) ready() {
 	}
 	if d.admin != nil {
 		d.log.Info().Str("url", "http://"+d.admin.addr).Msg("admin")
+		if ap, err := netip.ParseAddrPort(d.admin.addr); err == nil && !ap.Addr().IsLoopback() {
+			d.log.Warn().Str("address", d.admin.addr).Msg("admin.listen is no loopback address: whoever reaches it may read it")
+		}
 		d.admin.ready.Store(true)
 	}
 	cs := d.fwd.CS()

@@ -38,6 +38,9 @@ func (d *Daemon) listen(c *config.Config) error {
 	for _, addr := range c.Faces.UDP.Listen {
 		u := &c.Faces.UDP
 		l, err := udp.Listen(addr, udp.Options{MTU: u.MTU, MaxPeers: u.MaxFaces + 1})
+		if err == nil {
+			d.udp = append(d.udp, l)
+		}
 		add(l, err, inUse("UDP", addr, "faces.udp.listen"), run.ListenOptions{
 			MaxFaces: u.MaxFaces, IdleTimeout: time.Duration(u.IdleTimeout), MTU: u.MTU, Reliable: u.Reliability,
 			Allowance: allowance(&u.Unproven),

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -14,9 +15,12 @@ import (
 // metrics reads the forwarder's counters when Prometheus asks
 // (prometheus.Collector). Faces made on demand are added up: their number is up
 // to strangers.
-type metrics struct{ d *Daemon }
+type metrics struct {
+	d      *Daemon
+	pitMax int
+}
 
-func newMetrics(d *Daemon) *metrics { return &metrics{d} }
+func newMetrics(d *Daemon) *metrics { return &metrics{d, d.cfg.PIT.MaxEntries} }
 
 // Describe implements prometheus.Collector. What is collected depends on the
 // faces, so the collector is an unchecked one.
@@ -25,7 +29,15 @@ func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	w := &sink{ch}
+	w.gauge("build_info", "1; the labels tell what runs.", 1, "version", m.d.opts.Version, "goversion", runtime.Version())
 	m.shard(w, m.d.fwd.Counters())
+	for i, l := range m.d.fwd.Loads() {
+		id := []string{"shard", strconv.Itoa(i)}
+		w.value("shard_busy_seconds_total", "Time that the shard worked: its rate is the share of one processor.", l.Busy.Seconds(), id...)
+		w.counter("shard_packets_total", "Network packets that the shard received.", l.Packets, id...)
+		w.counter("shard_batches_total", "Batches in which it received them.", l.Batches, id...)
+	}
+	w.gauge("pit_capacity_entries", "Pending Interests that there may be.", float64(m.pitMax))
 	cs := m.d.fwd.CS()
 	w.gauge("cs_capacity_bytes", "Memory that the content store may occupy.", float64(cs.CapacityBytes))
 	w.gauge("cs_used_bytes", "Memory that the content store occupies.", float64(cs.UsedBytes))
@@ -41,6 +53,21 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Commands, "result", "done")
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Failed, "result", "failed")
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Refused, "result", "refused")
+		w.counter("mgmt_datasets_total", "Datasets made for those who asked.", c.Datasets)
+		w.counter("mgmt_unsent_total", "Answers of management that found its queue full or were too large.", c.Unsent)
+		w.counter("mgmt_events_total", "Notifications of faces that were published.", c.FaceEvents)
+		w.counter("mgmt_events_lost_total", "Notifications that were not, because too many came at once.", c.EventsLost)
+	}
+	for _, l := range m.d.udp {
+		c := l.Counters()
+		for _, k := range []struct {
+			reason string
+			v      uint64
+		}{
+			{"foreign", c.Foreign}, {"oversize", c.Oversize}, {"face_refused", c.Refused}, {"too_many_peers", c.OverLimit},
+		} {
+			w.counter("udp_datagrams_refused_total", "Datagrams that no face took, by reason.", k.v, "listener", l.URI(), "reason", k.reason)
+		}
 	}
 	faces, retired := m.d.fwd.FacesAndRetired()
 	m.faces(w, faces, retired)
@@ -62,13 +89,17 @@ func (m *metrics) shard(w *sink, c fw.Counters) {
 	w.counter("interests_suppressed_total", "Retransmissions that came too soon to be forwarded.", c.Suppressed)
 	w.counter("interests_looped_total", "Interests whose Nonce had come before.", c.Looped)
 	w.counter("data_unsolicited_total", "Data that nobody had asked for.", c.Unsolicited)
+	w.counter("data_hint_mismatches_total", "Data that came under another forwarding hint than a pending Interest of its name.", c.HintMismatch)
+	w.counter("pit_tokens_stale_total", "PIT tokens that were not ours, or too old.", c.StaleTokens)
+	w.counter("interests_given_up_total", "Interests that the link did not get across.", c.GaveUp)
+	w.counter("dead_nonces_lost_total", "Nonces forgotten early because the list was full.", c.DeadNoncesLost)
 	for _, k := range []struct {
 		reason string
 		v      uint64
 	}{
 		{"bad_face", c.BadFace}, {"bad_size", c.BadSize}, {"bad_name", c.BadName}, {"bad_params", c.BadParams},
 		{"bad_scope", c.BadScope}, {"hop_limit", c.HopLimit}, {"next_hop_face", c.NextHopFace},
-		{"unknown_nack", c.UnknownNacks}, {"pit_full", c.PitFull}, {"pit_face_full", c.PitFace},
+		{"unknown_nack", c.UnknownNacks}, {"nack_multi_access", c.NackMultiAcc}, {"pit_full", c.PitFull}, {"pit_face_full", c.PitFace},
 		{"pit_variants", c.PitVariants}, {"in_records", c.InRecordsFull}, {"timers", c.TimersFull},
 		{"face_queue", c.OutRefused},
 	} {
@@ -139,6 +170,7 @@ func (m *metrics) traffic(w *sink, prefix string, c *run.FaceCounters, id []stri
 	}{
 		{"in_malformed", c.Drops.InMalformed}, {"in_fragments", c.Drops.InFragments}, {"out_queue", c.Drops.OutQueue},
 		{"out_down", c.Drops.OutDown}, {"out_oversize", c.Drops.OutOversize}, {"out_transport", c.Drops.OutTransport},
+		{"out_budget", c.Drops.OutBudget},
 	} {
 		w.counter(prefix+"drops_total", "What was lost, by reason.", k.v, with("reason", k.reason)...)
 	}
@@ -159,6 +191,10 @@ type sink struct{ ch chan<- prometheus.Metric }
 
 func (s *sink) counter(name, help string, v uint64, labels ...string) {
 	s.send(name, help, prometheus.CounterValue, float64(v), labels)
+}
+
+func (s *sink) value(name, help string, v float64, labels ...string) {
+	s.send(name, help, prometheus.CounterValue, v, labels)
 }
 
 func (s *sink) gauge(name, help string, v float64, labels ...string) {
