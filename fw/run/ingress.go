@@ -50,6 +50,7 @@ func (r *ingress) parse(now ndn.Time, sender uint64, frames [][]byte) (n int, re
 		p := &r.b.packets[n]
 		fc.mu.Lock()
 		ok, _ := fc.link.ReceiveFrom(now, sender, frame, p)
+		joined := fc.link.Reassembled()
 		if fc.budget != nil && fc.budgetInLocked(now, frame, p, ok) {
 			ok = false
 		}
@@ -72,7 +73,8 @@ func (r *ingress) parse(now ndn.Time, sender uint64, frames [][]byte) (n int, re
 			r.odd = true
 			continue
 		}
-		if n++; n == batchSize || fc.reassembled(p, frame) {
+		// The next frame may overwrite a packet that was put together.
+		if n++; n == batchSize || joined {
 			rest = frames[i+1:]
 			break
 		}

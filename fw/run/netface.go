@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"ndnpop/face"
 	"ndnpop/face/lp"
@@ -376,12 +375,4 @@ func (fc *netFace) persistencyPossible(p face.Persistency) error {
 		return fmt.Errorf("%w: it was created from here", ErrPersistency)
 	}
 	return nil
-}
-
-// reassembled reports whether p, that came out of frame, lies in the link's
-// memory, which the next frame may overwrite.
-func (fc *netFace) reassembled(p *ndn.Packet, frame []byte) bool {
-	start := uintptr(unsafe.Pointer(unsafe.SliceData(frame)))
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(p.Wire())))
-	return at < start || at >= start+uintptr(len(frame))
 }
