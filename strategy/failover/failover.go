@@ -39,7 +39,7 @@ func Factory() strategy.Factory {
 		Version: 1,
 		Usage:   "lowest cost first, another next hop at once when one fails or falls silent",
 		Params: []strategy.Param{
-			{Name: "multiple", Usage: "silence after this many smoothed RTTs (2)"},
+			{Name: "multiple", Usage: "silence after this many smoothed RTTs (1.5)"},
 			{Name: "floor", Usage: "silence not before this many milliseconds (15)"},
 			{Name: "unknown", Usage: "silence in milliseconds where no RTT is known (250)"},
 			{Name: "evidence", Usage: "unanswered Interests in a row that take a silent next hop down (4)"},
@@ -53,7 +53,7 @@ func Factory() strategy.Factory {
 func parse(v strategy.Values) (strategy.Strategy, error) {
 	f := &failover{}
 	var err error
-	if f.multiple, err = v.FloatIn("multiple", 2, 1, 100); err != nil {
+	if f.multiple, err = v.FloatIn("multiple", 1.5, 1, 100); err != nil {
 		return nil, err
 	}
 	if f.floor, err = v.MillisIn("floor", 15*time.Millisecond, time.Millisecond, time.Minute); err != nil {
