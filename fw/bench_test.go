@@ -263,3 +263,37 @@ func TestRouteMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(n)
 }
+
+// BenchmarkChanges is what changes of faces and routes cost while a hundred
+// thousand Interests are pending, which wait for the shard meanwhile.
+func BenchmarkChanges(b *testing.B) {
+	n := newBench(b, 0, 0)
+	for i := range 100_000 {
+		w := ndn.AppendInterest(nil, &ndn.InterestFields{
+			Name:  ndn.MustName("/cdn/video").AppendNumber(ndn.TypeSegment, uint64(i)),
+			Nonce: uint32(i), Lifetime: time.Minute,
+		})
+		if err := n.p.Parse(w, &ndn.LpFields{}); err != nil {
+			b.Fatal(err)
+		}
+		in := ndn.FaceID(1000 + i%4)
+		_ = n.s.AddFace(0, FaceInfo{ID: in})
+		n.s.Receive(n.now, in, &n.p)
+	}
+	if c := n.s.Counters(); c.PitEntries != 100_000 {
+		b.Fatalf("%+v", c)
+	}
+	b.Run("face", func(b *testing.B) {
+		for b.Loop() {
+			_ = n.s.AddFace(0, FaceInfo{ID: 2000})
+			n.s.RemoveFace(n.now, 2000)
+		}
+	})
+	b.Run("route", func(b *testing.B) {
+		prefix := ndn.MustName("/cdn/other")
+		for b.Loop() {
+			_ = n.s.SetNextHop(n.now, prefix, remote1, 1)
+			n.s.RemoveNextHop(n.now, prefix, remote1)
+		}
+	})
+}

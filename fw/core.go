@@ -93,6 +93,7 @@ func (k *core) Send(c *strategy.Context, o strategy.Output) strategy.Refusal {
 	s.n.OutInterests++
 	if r == nil {
 		e.Out = append(e.Out, table.OutRecord{Face: o.To})
+		f.asked++
 		r = &e.Out[len(e.Out)-1]
 	} else if r.Nonce != nonce {
 		// The record holds one Nonce; a loop may still bring back the other.

@@ -143,7 +143,7 @@ func (s *Shard) deliver(now ndn.Time, in *face, p *ndn.Packet, e *table.PitEntry
 		if to == nil {
 			continue
 		}
-		to.pending--
+		to.pending -= e.Weight()
 		if r.Expiry <= now || (to == in && !in.AdHoc) {
 			continue
 		}
@@ -192,6 +192,9 @@ func (s *Shard) dropOut(now ndn.Time, e *table.PitEntry, id ndn.FaceID, remember
 				s.dead.Add(now, s.nameHash(e), e.Out[i].Nonce)
 			}
 			e.Out = append(e.Out[:i], e.Out[i+1:]...)
+			if f := s.faces.get(id); f != nil {
+				f.asked--
+			}
 			return
 		}
 	}

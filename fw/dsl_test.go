@@ -225,6 +225,9 @@ func (n *net) idle() {
 		if f != nil && f.pending != 0 {
 			n.t.Fatalf("face %d has %d in-records left", f.ID, f.pending)
 		}
+		if f != nil && f.asked != 0 {
+			n.t.Fatalf("face %d has %d out-records left", f.ID, f.asked)
+		}
 	}
 	for _, f := range n.s.faces.small {
 		check(f)

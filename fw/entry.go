@@ -58,7 +58,12 @@ func (s *Shard) release(now ndn.Time, e *table.PitEntry, remember bool) {
 	s.disarm(e)
 	for i := range e.In {
 		if f := s.faces.get(e.In[i].Face); f != nil {
-			f.pending--
+			f.pending -= e.Weight()
+		}
+	}
+	for i := range e.Out {
+		if f := s.faces.get(e.Out[i].Face); f != nil {
+			f.asked--
 		}
 	}
 	s.pit.Remove(e)
@@ -92,7 +97,7 @@ func (s *Shard) removeIn(e *table.PitEntry, id ndn.FaceID) bool {
 		if e.In[i].Face == id {
 			e.In = append(e.In[:i], e.In[i+1:]...)
 			if f := s.faces.get(id); f != nil {
-				f.pending--
+				f.pending -= e.Weight()
 			}
 			return true
 		}

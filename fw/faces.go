@@ -25,7 +25,8 @@ type FaceInfo struct {
 type face struct {
 	FaceInfo
 	down    bool
-	pending int // in-records
+	pending int // in-records, by the weight of their entries
+	asked   int // out-records
 }
 
 func (f *face) pointToPoint() bool { return !f.MultiAccess && !f.AdHoc }
@@ -95,16 +96,18 @@ func (s *Shard) RemoveFace(now ndn.Time, id ndn.FaceID) {
 	}
 	f.down = true
 	if f.pending > 0 {
-		for _, w := range s.entries(func(e *table.PitEntry) bool { return e.FindIn(id) != nil }) {
+		for _, w := range s.entries(nil, func(e *table.PitEntry) bool { return e.FindIn(id) != nil }) {
 			s.removeIn(w.entry, id)
 			s.settle(now, w.entry)
 		}
 	}
 	s.fib.RemoveFace(id)
 	s.hopChanged(now, &strategy.NextHop{Face: id, Change: strategy.HopDown})
-	for _, w := range s.entries(func(e *table.PitEntry) bool { return e.FindOut(id) != nil }) {
-		s.dropOut(now, w.entry, id, true)
-		s.settle(now, w.entry)
+	if f.asked > 0 {
+		for _, w := range s.entries(nil, func(e *table.PitEntry) bool { return e.FindOut(id) != nil }) {
+			s.dropOut(now, w.entry, id, true)
+			s.settle(now, w.entry)
+		}
 	}
 	s.faces.remove(id)
 }
@@ -135,10 +138,11 @@ type walked struct {
 }
 
 // entries returns the pending Interests that a condition holds for, in the
-// order of their arrival.
-func (s *Shard) entries(cond func(*table.PitEntry) bool) []walked {
+// order of their arrival. Only those that may be routed by a prefix are looked
+// at when the hashes of its prefixes are given.
+func (s *Shard) entries(prefix []uint64, cond func(*table.PitEntry) bool) []walked {
 	s.walk = s.walk[:0]
-	s.pit.Each(func(e *table.PitEntry) {
+	s.pit.EachBelow(prefix, func(e *table.PitEntry) {
 		if cond(e) {
 			s.walk = append(s.walk, walked{e, e.Arrived})
 		}
@@ -172,7 +176,10 @@ func (s *Shard) hopChanged(now ndn.Time, ev *strategy.NextHop) {
 		}
 	}
 	down := ev.Change == strategy.HopDown
-	for _, w := range s.entries(func(e *table.PitEntry) bool {
+	if f := s.faces.get(ev.Face); down && f.asked == 0 {
+		return
+	}
+	for _, w := range s.entries(s.hasher.Prefixes(ev.Prefix, s.hashes2[:0]), func(e *table.PitEntry) bool {
 		if len(e.In) == 0 {
 			return false
 		}

@@ -238,7 +238,7 @@ func (s *Shard) newEntry(a *arrival, variants int) *table.PitEntry {
 		return nil
 	}
 	i := &a.p.Interest
-	e, err := s.pit.Insert(a.hash, i, a.hint, a.digest, variants)
+	e, err := s.pit.Insert(a.hash, i, a.hint, a.digest, a.hashes, variants)
 	if err != nil {
 		if err == table.ErrVariants {
 			s.n.PitVariants++
@@ -344,7 +344,7 @@ func (s *Shard) addIn(a *arrival, e *table.PitEntry) *table.InRecord {
 		s.n.PitFace++
 	default:
 		e.In = append(e.In, table.InRecord{Face: a.in.ID})
-		a.in.pending++
+		a.in.pending += e.Weight()
 		return &e.In[len(e.In)-1]
 	}
 	s.refuse(a, ndn.NackCongestion)

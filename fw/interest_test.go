@@ -3,6 +3,7 @@ package fw
 import (
 	"bytes"
 	"crypto/sha256"
+	"strings"
 	"testing"
 	"time"
 
@@ -377,6 +378,29 @@ func TestLimits(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	n.idle()
+}
+
+// Large Interests use the limits up faster, so that these bound memory.
+func TestLargeInterestsWeighMore(t *testing.T) {
+	n := newNet(t, Config{PIT: table.PITConfig{MaxEntries: 20, MaxEntriesPerFace: 12}}).route("/", remote1, 1)
+	for range 3 {
+		for i, in := range []ndn.FaceID{local1, local1, local1, local2, local2} {
+			n.interest(in, "/"+string(rune('a'+i))+"/"+strings.Repeat("x", 8000), 1+uint32(n.now))
+		}
+		kinds := ""
+		for _, s := range n.take() {
+			kinds += string("?IDN"[s.p.Kind])
+		}
+		if kinds != "IINNN" {
+			t.Fatal(kinds)
+		}
+		n.interest(local2, "/small", 2+uint32(n.now))
+		n.want("I401 /small")
+		n.idle()
+	}
+	if c := n.s.Counters(); c.PitFace != 3 || c.PitFull != 6 {
+		t.Fatalf("%+v", c)
+	}
 }
 
 func TestLongLifetimeIsBounded(t *testing.T) {

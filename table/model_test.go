@@ -422,7 +422,8 @@ func TestPITModel(t *testing.T) {
 				if err := m.i.Parse(m.wire); err != nil {
 					continue // an empty delegation
 				}
-				h, digest := DataHash(&m.i, testHasher.Prefixes(m.i.Name, nil))
+				hashes := testHasher.Prefixes(m.i.Name, nil)
+				h, digest := DataHash(&m.i, hashes)
 				e, variants := p.Find(h, &m.i, m.i.ForwardingHint)
 				at := slices.IndexFunc(model, func(o pitModel) bool {
 					return o.i.Name.Equal(m.i.Name) && o.i.CanBePrefix == m.i.CanBePrefix &&
@@ -437,7 +438,7 @@ func TestPITModel(t *testing.T) {
 				if e != nil {
 					t.Fatal("found what is not there")
 				}
-				e, err := p.Insert(h, &m.i, m.i.ForwardingHint, digest, variants)
+				e, err := p.Insert(h, &m.i, m.i.ForwardingHint, digest, hashes, variants)
 				if len(model) == 30 {
 					if err != ErrFull {
 						t.Fatal("no limit")
@@ -489,6 +490,14 @@ func TestPITModel(t *testing.T) {
 			if p.Len() != len(model) {
 				t.Fatalf("%d entries, want %d", p.Len(), len(model))
 			}
+			prefix := nameGen(5).Draw(t, "below")
+			below := map[*PitEntry]bool{}
+			p.EachBelow(testHasher.Prefixes(prefix, nil), func(e *PitEntry) { below[e] = true })
+			for _, m := range model {
+				if (m.i.ForwardingHint != nil || m.i.Name.HasPrefix(prefix)) && !below[m.entry] {
+					t.Fatalf("%s is not below %s", m.i.Name, prefix)
+				}
+			}
 		}
 		for _, m := range model {
 			if !m.entry.Name.Equal(m.i.Name) || !bytes.Equal(m.entry.Wire, m.wire) || !bytes.Equal(m.entry.Hint, m.i.ForwardingHint) {
@@ -506,8 +515,9 @@ func TestPITRecyclesMemory(t *testing.T) {
 		if err := in.Parse(w); err != nil {
 			t.Fatal(err)
 		}
-		h, dg := DataHash(&in, testHasher.Prefixes(in.Name, nil))
-		e, err := p.Insert(h, &in, nil, dg, 0)
+		hashes := testHasher.Prefixes(in.Name, nil)
+		h, dg := DataHash(&in, hashes)
+		e, err := p.Insert(h, &in, nil, dg, hashes, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,12 @@ type PitEntry struct {
 	buf       []byte
 }
 
-// PITConfig limits a PIT. Zero values are defaults.
+// Weight is how many entries the limits count it as: one for each KiB begun
+// of its packet, so that they bound memory too.
+func (e *PitEntry) Weight() int { return 1 + len(e.Wire)>>10 }
+
+// PITConfig limits a PIT. Zero values are defaults. An Interest of several KiB
+// counts as several entries.
 type PITConfig struct {
 	MaxEntries        int // in all; 262,144
 	MaxEntriesPerFace int // in-records of one downstream face; 65,536
@@ -162,13 +167,32 @@ type PIT struct {
 	shard uint8
 	index index
 	slab  slab[PitEntry]
-	live  []uint32 // slots of all entries
+	live  []pitRef // all entries
+	load  int      // their weights
 	seq   uint64
 
 	// Entries with CanBePrefix by name length: the lengths at which a Data
 	// must look for its prefixes.
 	prefixes [ndn.MaxComponents + 1]uint32
 	mask     uint64
+}
+
+// pitRef is an entry in the list of all, with what tells most prefixes that it
+// is not below from the others without looking at the entry.
+type pitRef struct {
+	slot   uint32
+	sign   uint32 // one byte of the hash of each of its first four prefixes
+	hinted bool
+}
+
+// signature packs a byte of the hashes of the prefixes of one to four
+// components. mask covers those that there are.
+func signature(hashes []uint64) (sign, mask uint32) {
+	for k := 1; k <= 4 && k < len(hashes); k++ {
+		sign |= uint32(hashes[k]>>56) << (8 * (k - 1))
+		mask |= 0xff << (8 * (k - 1))
+	}
+	return sign, mask
 }
 
 // NewPIT returns an empty table. shard is put into the tokens it issues.
@@ -213,10 +237,12 @@ func (p *PIT) Find(h uint64, i *ndn.Interest, hint []byte) (e *PitEntry, variant
 }
 
 // Insert makes an entry for an Interest that Find did not find. It copies the
-// packet. variants is what Find returned.
-func (p *PIT) Insert(h uint64, i *ndn.Interest, hint, digest []byte, variants int) (*PitEntry, error) {
+// packet. variants is what Find returned, hashes those of the prefixes of its
+// name.
+func (p *PIT) Insert(h uint64, i *ndn.Interest, hint, digest []byte, hashes []uint64, variants int) (*PitEntry, error) {
+	w := (&PitEntry{Wire: i.Wire}).Weight()
 	switch {
-	case p.index.live >= p.cfg.MaxEntries:
+	case p.load+w > p.cfg.MaxEntries:
 		return nil, ErrFull
 	case variants >= p.cfg.MaxVariants && (hint != nil || digest != nil):
 		return nil, ErrVariants
@@ -235,7 +261,9 @@ func (p *PIT) Insert(h uint64, i *ndn.Interest, hint, digest []byte, variants in
 		e.Digest = e.Name[len(e.Name)-len(digest):]
 	}
 	e.Hash, e.CanBePrefix, e.MustBeFresh = h, i.CanBePrefix, i.MustBeFresh
-	p.live = append(p.live, slot)
+	sign, _ := signature(hashes)
+	p.live = append(p.live, pitRef{slot, sign, e.Hint != nil})
+	p.load += w
 	e.Arrived, e.slot, e.at = p.seq, slot, uint32(len(p.live))
 	p.index.insert(h, slot)
 	if e.CanBePrefix && e.Digest == nil {
@@ -261,6 +289,7 @@ func (p *PIT) Remove(e *PitEntry) {
 		}
 	}
 	e.State.Clear()
+	p.load -= e.Weight()
 	keep := PitEntry{In: e.In[:0], Out: e.Out[:0], buf: e.buf, slot: e.slot, gen: e.gen + 1}
 	if cap(keep.In) > keepRecords {
 		keep.In = nil
@@ -274,7 +303,7 @@ func (p *PIT) Remove(e *PitEntry) {
 	last := len(p.live) - 1
 	moved := p.live[last]
 	p.live[e.at-1] = moved
-	p.slab.at(moved).at = e.at
+	p.slab.at(moved.slot).at = e.at
 	p.live = p.live[:last]
 	*e = keep
 	p.slab.put(e.slot)
@@ -373,8 +402,19 @@ func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
 // Each calls fn for every entry, in no useful order. fn must neither insert
 // nor remove.
 func (p *PIT) Each(fn func(*PitEntry)) {
-	for _, slot := range p.live {
-		fn(p.slab.at(slot))
+	for _, r := range p.live {
+		fn(p.slab.at(r.slot))
+	}
+}
+
+// EachBelow is Each for the entries whose name has a prefix, given by the
+// hashes of its prefixes, or that have a forwarding hint, and for some others.
+func (p *PIT) EachBelow(hashes []uint64, fn func(*PitEntry)) {
+	sign, mask := signature(hashes)
+	for _, r := range p.live {
+		if r.hinted || r.sign&mask == sign {
+			fn(p.slab.at(r.slot))
+		}
 	}
 }
 
