@@ -59,6 +59,7 @@ type Network struct {
 	fetches   []*Fetch
 	announced []announcement
 	dirty     bool // routes are to be computed
+	workloads uint64
 	streams   uint64
 	trace     *tracer
 	events    uint64
