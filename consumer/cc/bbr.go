@@ -26,6 +26,10 @@ const (
 	bbrHeadroom     = 0.85
 )
 
+// defaultHostDelay is what batches and wake-ups in hosts make of an RTT at
+// most, in the ordinary run of things.
+const defaultHostDelay = time.Millisecond
+
 type bbrMode uint8
 
 const (
@@ -128,7 +132,7 @@ func newBbr(p Params, o *options) *Bbr {
 		lossCeiling:   o.number("loss-ceiling", 0),
 		markAsLoss:    o.flag("mark-as-loss", false),
 		staleGuard:    o.flag("stale-guard", false),
-		hostDelay:     o.seconds("host-delay", time.Millisecond),
+		hostDelay:     o.seconds("host-delay", defaultHostDelay),
 		iw:            newWindow(p, defaultInitCwnd).cwnd,
 		rng:           rand.New(rand.NewPCG(p.Seed, 0x626272)),
 		up:            bbrUpGain, down: bbrDownGain, gain: bbrCwndGain,

@@ -46,7 +46,8 @@ const (
 // Params.MaxRate is the flow's cap. Options: fill (0.5; 0.1 for little delay)
 // is the place of the target between l_P and l_B; cycle (10 s); additive (2
 // packets per RTT); c1, c2, c3 (0.1, 0.6, 0.3), which sum to 1; host-delay
-// (0.001 s), added to the window as in Bbr.
+// (0.001 s): smaller RTTs count as this, and the window has room for as much
+// more, for hosts handle packets in batches.
 type Mpc struct {
 	c1, c2, c3 float64
 	fill, add  float64
@@ -86,7 +87,7 @@ func NewMpc(p Params) (Controller, error) {
 	m := &Mpc{
 		c1: o.number("c1", 0.1), c2: o.number("c2", 0.6), c3: o.number("c3", 0.3),
 		fill: o.number("fill", 0.5), add: o.number("additive", 2),
-		cycle: o.seconds("cycle", 10*time.Second), hostDelay: o.seconds("host-delay", time.Millisecond),
+		cycle: o.seconds("cycle", 10*time.Second), hostDelay: o.seconds("host-delay", defaultHostDelay),
 		cap: p.MaxRate, iw: max(bbrMinCwnd, newWindow(p, defaultInitCwnd).cwnd),
 		rng:      rand.New(rand.NewPCG(p.Seed, 0x6d7063)),
 		starting: true,
@@ -190,7 +191,7 @@ func (m *Mpc) OnData(s *Sample) {
 
 // measure takes an RTT.
 func (m *Mpc) measure(s *Sample) {
-	l := s.RTT.Seconds()
+	l := max(s.RTT, m.hostDelay).Seconds()
 	m.sum += l
 	m.n++
 	if m.mean == 0 {
@@ -245,11 +246,13 @@ func (m *Mpc) start(s *Sample) {
 	m.rate = m.clamp(max(m.rate, mpcStartup*m.bw.max(), mpcStartup*m.iw*m.size/max(m.mean, m.hostDelay.Seconds())))
 }
 
-// settle ends start-up.
+// settle ends start-up, which has just measured the smallest RTT: the cycle is
+// past its dip.
 func (m *Mpc) settle(now ndn.Time) {
 	m.starting = false
 	m.rb = m.bw.max()
 	m.restart(now)
+	m.began = max(1, now.Add(-m.cycle/4))
 }
 
 // clamp keeps a rate within its bounds.

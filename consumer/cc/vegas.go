@@ -20,10 +20,13 @@ const (
 //
 // Deviation: the RTT compared is the smallest of the round, as in Linux, so
 // that jitter does not count as a queue; a mark halves the window as a timeout
-// does. Options: alpha (2), beta (4), gamma (1), in packets.
+// does; and RTTs below host-delay (0.001 s) count as that, since hosts handle
+// packets in batches. Options: alpha (2), beta (4), gamma (1), in packets, and
+// host-delay.
 type Vegas struct {
 	window
 	alpha, beta, gamma float64
+	hostDelay          time.Duration
 
 	base     time.Duration
 	roundMin time.Duration
@@ -38,6 +41,7 @@ func NewVegas(p Params) (Controller, error) {
 	v.alpha = o.number("alpha", vegasAlpha)
 	v.beta = o.number("beta", vegasBeta)
 	v.gamma = o.number("gamma", vegasGamma)
+	v.hostDelay = o.seconds("host-delay", defaultHostDelay)
 	if v.beta < v.alpha {
 		o.fail(errRange("beta", v.beta, "at least alpha"))
 	}
@@ -64,7 +68,8 @@ func (v *Vegas) OnData(s *Sample) {
 	if s.Tx <= v.roundEnd || v.roundMin == 0 {
 		return
 	}
-	queued := v.cwnd * (1 - v.base.Seconds()/v.roundMin.Seconds())
+	base, now := max(v.base, v.hostDelay), max(v.roundMin, v.hostDelay)
+	queued := v.cwnd * (1 - base.Seconds()/now.Seconds())
 	v.roundEnd, v.roundMin = s.HighTx, 0
 	v.grow = !v.grow
 	switch {
