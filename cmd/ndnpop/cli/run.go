@@ -41,10 +41,10 @@ to what it uses.`,
 }
 
 func runForwarder(ctx context.Context, e *env, file string) error {
-	// From here on a SIGHUP is a request; before, it would end the process.
+	// From here on a SIGHUP is a request; before, it would end the process. It
+	// stays one, so that a late one does not make a failure of an orderly end.
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
 
 	c, err := loadConfig(file, e.strategies)
 	if err != nil {
