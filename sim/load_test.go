@@ -1,0 +1,97 @@
+package sim_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ndnpop/sim"
+	"ndnpop/strategy/strategies"
+)
+
+func TestLoadRefusesWithReasons(t *testing.T) {
+	for text, want := range map[string]string{
+		"[[node]]\nname = \"a\"\ncolour = 1":                               "colour",
+		"[[node]]\nname = \"a\"\n[[node]]\nname = \"a\"":                   "two nodes",
+		"[[link]]\na = \"a\"\nb = \"b\"":                                   `no node "a"`,
+		"[[chain]]\nnodes = 2\nprefix = \"n\"\nlink = { rate = \"fast\" }": "kbit, Mbit, Gbit",
+		"[[chain]]\nnodes = 2\nprefix = \"n\"\nlink = { loss = \"200%\" }": "loss 2",
+		"strategy = \"wurst\"\n[[node]]\nname = \"a\"":                     "best-route",
+		"routing = \"x\"": "shortest",
+		"[[node]]\nname = \"a\"\n[[event]]\nnode = \"a\"\ndo = \"fly\"":                     "kill, crash or restart",
+		"[[event]]\nlink = \"a-b\"\ndo = \"up\"":                                            `no link "a-b"`,
+		"[[node]]\nname = \"a\"\n[[producer]]\nnode = \"a\"\nprefix = \"/a\"\nsegment = -1": "segments of -1 bytes",
+		"until = \"x\"": "duration",
+	} {
+		_, _, err := sim.Load(strings.NewReader(text), sim.Config{Strategies: strategies.Builtin()})
+		if !errors.Is(err, sim.ErrSetup) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+// TestLoadIsWhatGoBuilds: a network from TOML behaves as the one built in Go.
+func TestLoadIsWhatGoBuilds(t *testing.T) {
+	a, until, err := sim.Load(strings.NewReader(`
+seed = 5
+until = "20s"
+[dumbbell]
+pairs = 2
+left = [{ delay = "1ms" }, { delay = "10ms" }]
+bottleneck = { rate = "10Mbit", delay = "4ms", queue = "50kB", burst = { to-bad = "0.1%", to-good = "20%", loss-bad = "50%" } }
+[[producer]]
+node = "right0"
+prefix = "/a"
+size = "2MB"
+[[producer]]
+node = "right1"
+prefix = "/b"
+size = "2MB"
+[[fetch]]
+node = "left0"
+name = "/a/x"
+controller = "reno"
+options = { beta = "0.7" }
+[[fetch]]
+node = "left1"
+name = "/b/x"
+[[event]]
+at = "1s"
+link = "a-b"
+do = "set"
+rate = "20Mbit"
+delay = "2ms"
+queue = "100kB"
+`), sim.Config{Strategies: strategies.Builtin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newNet(5)
+	d := b.Dumbbell(sim.DumbbellConfig{
+		Pairs: 2,
+		Left: func(i int) sim.LinkConfig {
+			return sim.LinkConfig{Params: sim.Params{Delay: []time.Duration{ms, 10 * ms}[i]}}
+		},
+		Bottleneck: sim.LinkConfig{Params: sim.Params{Rate: 10e6, Delay: 4 * ms, Queue: 50_000, Burst: sim.GilbertElliott{ToBad: .001, ToGood: .2, LossBad: .5}}},
+	})
+	b.AddProducer(d.Right[0], sim.ProducerConfig{Prefix: "/a", Size: 2e6})
+	b.AddProducer(d.Right[1], sim.ProducerConfig{Prefix: "/b", Size: 2e6})
+	reno := sim.FetchConfig{Name: "/a/x", Controller: "reno"}
+	reno.Params.Options = map[string]string{"beta": "0.7"}
+	b.AddFetch(d.Left[0], reno)
+	b.AddFetch(d.Left[1], sim.FetchConfig{Name: "/b/x"})
+	b.At(time.Second, func() {
+		_ = d.Bottleneck.Set(sim.Params{Rate: 20e6, Delay: 2 * ms, Queue: 100_000})
+	})
+	run(t, a, until)
+	run(t, b, until)
+	if a.Events() != b.Events() || a.Events() < 1000 {
+		t.Errorf("%d and %d events", a.Events(), b.Events())
+	}
+	for i, f := range a.Fetches() {
+		if f.Stats() != b.Fetches()[i].Stats() || !f.Done() || f.Err() != nil {
+			t.Errorf("%v %+v\n%+v", f.Err(), f.Stats(), b.Fetches()[i].Stats())
+		}
+	}
+}
