@@ -200,6 +200,15 @@ func TestValidateNamesKeyAndBound(t *testing.T) {
 	}
 }
 
+func TestEndlessFileIsRefused(t *testing.T) {
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip("no /dev/zero")
+	}
+	if _, err := Load("/dev/zero", base(), testKnown); err == nil || !strings.Contains(err.Error(), "larger than 16MiB") {
+		t.Fatal(err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"bad.toml", "sample.toml"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

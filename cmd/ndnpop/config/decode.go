@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"sort"
@@ -14,21 +15,23 @@ import (
 )
 
 // maxFile bounds a configuration file, in bytes.
-const maxFile = 64 << 20
+const maxFile = 16 << 20
 
 // Load reads a file over the defaults in base and checks it against known.
 // base is not changed. An error is Errors, or the operating system's.
 func Load(path string, base *Config, known Known) (*Config, error) {
-	st, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if st.Size() > maxFile {
+	defer f.Close()
+	// The size is not asked for: a device or a pipe does not tell.
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFile {
 		return nil, fmt.Errorf("%s: larger than %v", path, Size(maxFile))
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
 	}
 	return parse(path, text, base, known)
 }
