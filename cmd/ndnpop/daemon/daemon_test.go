@@ -32,7 +32,7 @@ const patience = 10 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); {
 		if time.Now().After(end) {
@@ -60,7 +60,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func builtin(t *testing.T) *strategy.Set {
+func builtin(t testing.TB) *strategy.Set {
 	t.Helper()
 	set, err := strategy.NewSet(strategies.Builtin()...)
 	if err != nil {
@@ -69,7 +69,7 @@ func builtin(t *testing.T) *strategy.Set {
 	return set
 }
 
-func parse(t *testing.T, text string) *config.Config {
+func parse(t testing.TB, text string) *config.Config {
 	t.Helper()
 	c, err := config.Parse([]byte(text), config.Default(""), Known(builtin(t)))
 	if err != nil {
@@ -78,7 +78,7 @@ func parse(t *testing.T, text string) *config.Config {
 	return c
 }
 
-func startDaemon(t *testing.T, text string) (*Daemon, *buffer) {
+func startDaemon(t testing.TB, text string) (*Daemon, *buffer) {
 	t.Helper()
 	log := &buffer{}
 	d, err := Start(parse(t, text), Options{Strategies: builtin(t), Log: NewLog(log, "json"), Version: "test"})

@@ -1,0 +1,194 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+
+	"ndnpop/face"
+	"ndnpop/face/udp"
+	"ndnpop/fw/run"
+)
+
+const repo = "../../.." // of the repository
+
+// gathered starts a daemon that has something to tell of everything, and
+// returns what it tells.
+func gathered(t *testing.T) []*dto.MetricFamily {
+	t.Helper()
+	addr := free(t)
+	d, _ := startDaemon(t, fmt.Sprintf(`
+faces.unix.path = ""
+faces.udp.listen = [%q]
+faces.tcp.listen = []
+admin.listen = ""
+[[face]]
+uri = "udp4://127.0.0.1:9"
+name = "peer"
+`, addr))
+	tr, err := udp.Dial(addr, udp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { _ = tr.Serve(&counter{}); close(done) }()
+	defer func() { _ = tr.Close(); <-done }()
+	idle := face.Frames{Buf: []byte{0x64, 0}, Ends: []int{2}}
+	tr.Send(&idle)
+	eventually(t, "a face on demand", func() bool {
+		return slices.ContainsFunc(d.fwd.Faces(), func(i run.FaceInfo) bool { return i.Persistency == face.PersistencyOnDemand })
+	})
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(newMetrics(d), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	all, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func ours(all []*dto.MetricFamily) (names []string) {
+	for _, m := range all {
+		if strings.HasPrefix(m.GetName(), "ndnpop_") {
+			names = append(names, m.GetName())
+		}
+	}
+	return names
+}
+
+func TestMetricsAreWellNamed(t *testing.T) {
+	all := gathered(t)
+	problems, err := promlint.NewWithMetricFamilies(all).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "ndnpop_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	if n := len(ours(all)); n < 40 {
+		t.Errorf("only %d metrics", n)
+	}
+}
+
+var metricName = regexp.MustCompile(`\b(?:ndnpop|process|go)_[a-z0-9_]+\b`)
+
+// TestMetricsAreDocumented: docs/operations.md names every metric and none
+// that does not exist.
+func TestMetricsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repo, "docs/operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := ours(gathered(t))
+	said := metricName.FindAllString(string(text), -1)
+	for _, m := range have {
+		if !slices.Contains(said, m) {
+			t.Errorf("docs/operations.md lacks %s", m)
+		}
+	}
+	for _, m := range said {
+		if strings.HasPrefix(m, "ndnpop_") && !slices.Contains(have, m) {
+			t.Errorf("docs/operations.md names %s, which does not exist", m)
+		}
+	}
+}
+
+// TestDashboard: it is a dashboard, and each of its panels asks for metrics
+// that exist.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repo, "deploy/grafana-dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Title         string
+		SchemaVersion int
+		Panels        []struct {
+			ID      int
+			Type    string
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, m := range gathered(t) {
+		have[m.GetName()] = true
+	}
+	ids := map[int]bool{}
+	for _, p := range board.Panels {
+		if ids[p.ID] {
+			t.Errorf("panel %d is there twice", p.ID)
+		}
+		ids[p.ID] = true
+		if p.Type == "row" {
+			continue
+		}
+		if len(p.Targets) == 0 {
+			t.Errorf("panel %q asks nothing", p.Title)
+		}
+		for _, q := range p.Targets {
+			names := metricName.FindAllString(q.Expr, -1)
+			if len(names) == 0 {
+				t.Errorf("panel %q: no metric in %s", p.Title, q.Expr)
+			}
+			for _, n := range names {
+				if !have[n] {
+					t.Errorf("panel %q: %s does not exist", p.Title, n)
+				}
+			}
+		}
+	}
+	if board.Title == "" || board.SchemaVersion == 0 || len(board.Panels) < 10 {
+		t.Errorf("dashboard %q, schema %d, %d panels", board.Title, board.SchemaVersion, len(board.Panels))
+	}
+}
+
+// TestUnit: systemd understands every line of the unit.
+func TestUnit(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repo, "deploy/ndnpop.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Type=notify", "ExecStartPre=/usr/bin/ndnpop check ", "NoNewPrivileges=yes", "ProtectSystem=strict",
+		"CapabilityBoundingSet=\n", "RuntimeDirectory=nfd",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the unit lacks %s", want)
+		}
+	}
+	tool, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("no systemd-analyze")
+	}
+	// It must find the programs that the unit starts.
+	dir := t.TempDir()
+	bin, unit := filepath.Join(dir, "ndnpop"), filepath.Join(dir, "ndnpop.service")
+	if err := os.WriteFile(bin, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(string(text), "/usr/bin/ndnpop", bin)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(tool, "verify", "--man=no", unit).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
