@@ -7,6 +7,7 @@ import (
 	"ndnpop/fw"
 	"ndnpop/ndn"
 	"ndnpop/sim/line"
+	"ndnpop/strategy"
 	"ndnpop/table"
 )
 
@@ -39,6 +40,7 @@ type Node struct {
 	// What Restart sets up again.
 	routes  []route
 	choices []choice
+	watch   func(*strategy.Decision)
 	dead    bool
 	lives   uint64
 }
@@ -96,9 +98,33 @@ func (x *Node) start() {
 		return
 	}
 	x.shard = s
-	if x.net.trace != nil {
-		s.SetTracer(&decisions{x})
+	if x.net.trace != nil || x.watch != nil {
+		s.SetTracer((*decisions)(x))
 	}
+}
+
+// Watch has fn called with every decision of the node's strategies, which is
+// valid during the call. There is one watcher; nil ends it.
+func (x *Node) Watch(fn func(*strategy.Decision)) {
+	x.watch = fn
+	switch {
+	case x.shard == nil:
+	case x.net.trace != nil || fn != nil:
+		x.shard.SetTracer((*decisions)(x))
+	default:
+		x.shard.SetTracer(nil)
+	}
+}
+
+// Neighbor is the node behind a face, nil when that is an application's or
+// there is no such face.
+func (x *Node) Neighbor(f ndn.FaceID) *Node {
+	i := f - firstFace
+	if i >= ndn.FaceID(len(x.ports)) || x.ports[i] == nil {
+		return nil
+	}
+	other, _ := x.ports[i].peer.owner.(*Node)
+	return other
 }
 
 // Name of the node.

@@ -156,13 +156,19 @@ func (n *Network) note(what, which, to string) {
 }
 
 // decisions is a node as its shard's strategy.Tracer.
-type decisions struct{ x *Node }
+type decisions Node
 
 // Trace implements strategy.Tracer.
 func (d *decisions) Trace(e *strategy.Decision) {
-	t := d.x.net.trace
+	if d.watch != nil {
+		d.watch(e)
+	}
+	t := d.net.trace
+	if t == nil {
+		return
+	}
 	t.begin(e.Now, "decision")
-	t.str("node", d.x.name)
+	t.str("node", d.name)
 	t.str("event", e.Event)
 	switch e.Kind {
 	case strategy.TraceSend:

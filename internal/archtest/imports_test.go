@@ -16,8 +16,9 @@ var layers = map[string][]string{
 	"ndn":      {},
 	"table":    {"ndn"},
 	"strategy": {"ndn", "table", "strategy"},
-	// The recorder and topology tester alone may run a simulation.
-	"strategy/strategytest": {"ndn", "table", "strategy", "fw", "sim"},
+	// The recorder and topology tester alone may run a simulation, with its
+	// consumers.
+	"strategy/strategytest": {"ndn", "table", "strategy", "fw", "sim", "consumer"},
 	"fw":                    {"ndn", "table", "strategy"},
 	"fw/run":                {"ndn", "table", "strategy", "fw", "face"},
 	"fw/mgmt":               {"ndn", "table", "strategy", "fw", "face", "mgmt"},

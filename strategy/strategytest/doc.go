@@ -8,6 +8,10 @@
 // event, and the reason that the strategy gave. The same seed gives the same
 // run.
 //
+// A [Topology] is a whole network in virtual time (package sim): several
+// forwarders with the strategy, real consumers and producers, links with rates,
+// delays, losses and failures.
+//
 // [Bench] measures a strategy's handlers alone, and [Allocs] counts what they
 // allocate.
 package strategytest
