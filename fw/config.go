@@ -86,9 +86,9 @@ type Config struct {
 	DefaultStrategy ndn.Name
 
 	// OnAnnouncement, if set, gets the prefix announcements (whole Data
-	// packets, not verified, valid during the call) that strategies want
-	// learnt as routes over a face.
-	OnAnnouncement func(now ndn.Time, from ndn.FaceID, announcement []byte)
+	// packets, not verified) that strategies want learnt as routes over a face,
+	// and the name of the Data that carried it. Both are valid during the call.
+	OnAnnouncement func(now ndn.Time, from ndn.FaceID, data ndn.Name, announcement []byte)
 }
 
 func (c Config) withDefaults() Config {

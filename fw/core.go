@@ -282,8 +282,8 @@ func (s *Shard) route(n ndn.Name, hashes []uint64, hint []byte) *table.FibEntry 
 // Learn implements strategy.Core.
 func (k *core) Learn(c *strategy.Context) {
 	s, l := (*Shard)(k), c.Link()
-	if l != nil && l.Announcement != nil && s.cfg.OnAnnouncement != nil {
-		s.cfg.OnAnnouncement(c.Now(), c.Setup().In, l.Announcement)
+	if l != nil && l.Announcement != nil && s.cfg.OnAnnouncement != nil && c.Setup().Event == "Data" {
+		s.cfg.OnAnnouncement(c.Now(), c.Setup().In, s.evD.Data.Name, l.Announcement)
 	}
 }
 

@@ -451,8 +451,8 @@ func TestSuppressPerUpstream(t *testing.T) {
 
 func TestSelfLearningFields(t *testing.T) {
 	var learnt []string
-	n, p := probed(t, Config{OnAnnouncement: func(_ ndn.Time, from ndn.FaceID, a []byte) {
-		learnt = append(learnt, fmt.Sprintf("%d %x", from, a))
+	n, p := probed(t, Config{OnAnnouncement: func(_ ndn.Time, from ndn.FaceID, data ndn.Name, a []byte) {
+		learnt = append(learnt, fmt.Sprintf("%d %s %x", from, data, a))
 	}})
 	p.onInterest = func(c *strategy.Context, _ *strategy.Interest) {
 		c.Send(remote1)
@@ -477,7 +477,7 @@ func TestSelfLearningFields(t *testing.T) {
 	n.interest(local1, "/a/2", 1)
 	n.take()
 	n.data(remote1, "/a/2", with)
-	if n.want("D300 /a/2")[0].p.Announcement == nil || len(learnt) != 1 || learnt[0] != fmt.Sprintf("401 %x", ann) {
+	if n.want("D300 /a/2")[0].p.Announcement == nil || len(learnt) != 1 || learnt[0] != fmt.Sprintf("401 /a/2 %x", ann) {
 		t.Fatalf("%q", learnt)
 	}
 }
@@ -486,6 +486,40 @@ type traces []string
 
 func (tr *traces) Trace(d *strategy.Decision) {
 	*tr = append(*tr, fmt.Sprintf("%s %s %s in=%d to=%d %s %s %d", d.Strategy.Suffix(3), d.Event, d.Name, d.In, d.To, d.Refusal, d.Reason, len(d.Candidates)))
+}
+
+// one follows the Interests of one name.
+type one struct {
+	traces
+	name ndn.Name
+}
+
+func (o *one) Follows(_ ndn.Time, name ndn.Name) bool { return o.name.Equal(name) }
+
+func TestTraceOfSomeInterests(t *testing.T) {
+	n, p := probed(t, Config{})
+	asked := 0
+	p.onInterest = func(c *strategy.Context, ev *strategy.Interest) {
+		if c.Traced() {
+			asked++
+		}
+		c.ExplainCost(remote2, "cheapest")
+		c.Send(remote2)
+		c.Nack(ev.In, ndn.NackNoRoute)
+	}
+	tr := one{name: ndn.MustName("/a/2")}
+	n.s.SetTracer(&tr)
+	for _, name := range []string{"/a/1", "/a/2", "/a/3"} {
+		n.interest(local1, name, 1)
+	}
+	if asked != 1 || len(tr.traces) != 3 {
+		t.Errorf("asked %d times, %q", asked, tr.traces)
+	}
+	n.s.SetTracer(nil)
+	n.interest(local1, "/a/2", 2)
+	if asked != 1 || len(tr.traces) != 3 {
+		t.Errorf("asked %d times, %q", asked, tr.traces)
+	}
 }
 
 func TestTrace(t *testing.T) {

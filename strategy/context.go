@@ -107,6 +107,7 @@ type shared struct {
 	hasher   ndn.Hasher
 	measured *table.Measurements
 	tracer   Tracer
+	filter   TraceFilter // the tracer's, nil without
 	rng      uint64
 	kinds    uint32 // given out to PrefixState
 }
@@ -139,9 +140,6 @@ func (c *Context) End() Outcome {
 
 // Setup is what the shard knows about the event.
 func (c *Context) Setup() *Setup { return &c.s }
-
-// SetTracer makes t see every decision; nil turns tracing off.
-func (c *Context) SetTracer(t Tracer) { c.tracer = t }
 
 // Now is the time of the event.
 func (c *Context) Now() ndn.Time { return c.s.Now }
@@ -241,7 +239,7 @@ func (c *Context) Probe(f ndn.FaceID) Refusal { return c.send(f, true) }
 
 func (c *Context) send(f ndn.FaceID, fresh bool) Refusal {
 	r := c.core.Send(c, Output{To: f, Fresh: fresh, NonDiscovery: c.non})
-	if c.tracer != nil {
+	if c.Traced() {
 		c.trace(&Decision{Kind: TraceSend, To: f, Refusal: r})
 	}
 	return r
@@ -255,7 +253,7 @@ func (c *Context) NonDiscovery() { c.non = true }
 // whether it was waiting.
 func (c *Context) Nack(to ndn.FaceID, reason ndn.NackReason) bool {
 	ok := c.core.Nack(c, to, reason)
-	if c.tracer != nil && ok {
+	if ok && c.Traced() {
 		c.trace(&Decision{Kind: TraceNack, To: to, Nack: reason})
 	}
 	return ok

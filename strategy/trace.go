@@ -43,15 +43,48 @@ type Tracer interface {
 	Trace(d *Decision)
 }
 
+// TraceFilter is for Tracers that follow some Interests only: strategies are
+// not asked to explain themselves about the others.
+type TraceFilter interface {
+	// Follows reports whether decisions about this Interest are wanted. name is
+	// nil in events that concern none, and valid during the call.
+	Follows(now ndn.Time, name ndn.Name) bool
+}
+
+// SetTracer makes t see every decision or, if it is a TraceFilter, those that
+// it follows; nil turns tracing off.
+func (c *Context) SetTracer(t Tracer) {
+	c.tracer = t
+	c.filter, _ = t.(TraceFilter)
+}
+
 // Traced reports whether somebody watches. A strategy asks before it collects
 // what it tells to Explain.
-func (c *Context) Traced() bool { return c.tracer != nil }
+func (c *Context) Traced() bool { return c.tracer != nil && c.followed() }
+
+func (c *Context) followed() bool {
+	return c.filter == nil || c.filter.Follows(c.s.Now, c.s.Name)
+}
 
 // Explain tells a watcher why a next hop is chosen, before it is used.
 func (c *Context) Explain(to ndn.FaceID, reason string, candidates []Candidate) {
-	if c.tracer != nil {
+	if c.Traced() {
 		c.trace(&Decision{Kind: TraceExplain, To: to, Reason: reason, Candidates: candidates})
 	}
+}
+
+// ExplainCost is Explain for strategies that know no more about the next hops
+// than their costs.
+func (c *Context) ExplainCost(to ndn.FaceID, reason string) {
+	if !c.Traced() {
+		return
+	}
+	hops := c.NextHops()
+	all := make([]Candidate, len(hops))
+	for i := range hops {
+		all[i] = Candidate{Face: hops[i].Face, Cost: hops[i].Cost, Weight: float64(hops[i].Cost), Note: "cost"}
+	}
+	c.Explain(to, reason, all)
 }
 
 func (c *Context) trace(d *Decision) {

@@ -285,6 +285,9 @@ func (b *bestPath) forward(c *strategy.Context, st *paths, again bool) (ndn.Face
 	refused := uint64(0)
 	for i := range hops {
 		if hops[i].Face == st.current && c.Out(st.current) == nil {
+			if c.Traced() {
+				b.explain(c, st, hops, st.current, "the path in use")
+			}
 			if b.send(c, st, st.current, c.Send(st.current)) {
 				return st.current, true
 			}

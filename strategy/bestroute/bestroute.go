@@ -50,6 +50,7 @@ func (b *bestRoute) forward(c *strategy.Context) bool {
 	hops := c.NextHops()
 	for _, h := range hops {
 		if o := c.Out(h.Face); o == nil || !o.Pending(c.Now()) && !o.Failed {
+			c.ExplainCost(h.Face, "cheapest not tried yet")
 			if c.Send(h.Face) == strategy.Sent {
 				return true
 			}
@@ -67,6 +68,7 @@ func (b *bestRoute) forward(c *strategy.Context) bool {
 			return false
 		}
 		after = best.SentAt
+		c.ExplainCost(best.Face, "all tried, this one longest ago")
 		if c.Send(best.Face) == strategy.Sent {
 			return true
 		}

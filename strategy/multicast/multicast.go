@@ -34,6 +34,7 @@ func (m *multicast) Suppression() strategy.Suppression { return m.suppression }
 func (m *multicast) Interest(c *strategy.Context, ev *strategy.Interest) {
 	sent := false
 	for _, h := range c.NextHops() {
+		c.ExplainCost(h.Face, "all next hops")
 		switch c.Send(h.Face) {
 		case strategy.Sent, strategy.RefusedSuppressed:
 			sent = true
@@ -54,6 +55,7 @@ func (m *multicast) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	}
 	for _, h := range c.NextHops() {
 		if h.Face == ev.Face {
+			c.ExplainCost(h.Face, "a next hop that is new or up again")
 			c.Send(h.Face)
 		}
 	}

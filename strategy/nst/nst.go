@@ -215,6 +215,11 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 		at = n.choose(c, o, hops, "the replica is gone")
 	case o.asked:
 		at = n.choose(c, o, hops, "a consumer asks for another replica")
+	case c.Traced():
+		hops := hops[:min(len(hops), strategy.MaxHops)]
+		st := n.tables.Get(c)
+		v := n.values(st, hops, c.Now())
+		n.explain(c, st, hops, &v, o.replica, "the object's replica")
 	}
 	if at < 0 {
 		return strategy.RefusedNoFace

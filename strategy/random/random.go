@@ -62,9 +62,7 @@ func (r *random) forward(c *strategy.Context) bool {
 				if k--; k >= 0 {
 					continue
 				}
-				if c.Traced() {
-					c.Explain(hops[i].Face, "at random", nil)
-				}
+				c.ExplainCost(hops[i].Face, "at random")
 				if c.Send(hops[i].Face) == strategy.Sent {
 					return true
 				}

@@ -91,9 +91,7 @@ func (l *learner) follow(c *strategy.Context, e *entry, marked bool) bool {
 		if h := st.Find(hops[i].Face); h != nil && h.noRoute > c.Now() {
 			continue
 		}
-		if c.Traced() {
-			c.Explain(hops[i].Face, "there is a route", nil)
-		}
+		c.ExplainCost(hops[i].Face, "there is a route")
 		if c.Send(hops[i].Face) == strategy.Sent {
 			sent = true
 		}

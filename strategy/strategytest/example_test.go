@@ -27,10 +27,10 @@ func ExampleRecorder() {
 	}
 	fmt.Println("longest gap:", c.Gap(0, c.Arrivals[3].At))
 	// Output:
-	// 0s /p/film/seg=0 -> near (Interest)
-	// 10ms /p/film/seg=1 -> near (Interest)
-	// 20ms /p/film/seg=2 -> near (Interest)
-	// 25ms /p/film/seg=2 -> far again (NextHop)
-	// 75ms /p/film/seg=3 -> far (Interest)
+	// 0s /p/film/seg=0 -> near (Interest: cheapest not tried yet)
+	// 10ms /p/film/seg=1 -> near (Interest: cheapest not tried yet)
+	// 20ms /p/film/seg=2 -> near (Interest: cheapest not tried yet)
+	// 25ms /p/film/seg=2 -> far again (NextHop: cheapest not tried yet)
+	// 75ms /p/film/seg=3 -> far (Interest: cheapest not tried yet)
 	// longest gap: 55ms
 }

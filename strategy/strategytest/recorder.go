@@ -101,7 +101,7 @@ func New(seed uint64, f strategy.Factory, params ...string) (*Recorder, error) {
 	}
 	cfg := fw.Config{
 		Seed: seed, NodeID: 1, DefaultStrategy: name,
-		OnAnnouncement: func(now ndn.Time, from ndn.FaceID, _ []byte) { r.learn(from) },
+		OnAnnouncement: func(now ndn.Time, from ndn.FaceID, _ ndn.Name, _ []byte) { r.learn(from) },
 	}
 	if r.shard, err = fw.New(cfg, set, (*sender)(r)); err != nil {
 		return nil, err
