@@ -14,10 +14,13 @@ import (
 // ErrNoAnswer: nobody answered an Interest beside the fetch.
 var ErrNoAnswer = errors.New("nobody answers")
 
-// Attempts at an Interest beside the fetch, and how long each waits.
+// Attempts at an Interest beside the fetch, and how long the first one waits;
+// each later one waits as much longer. The Interests live longer than that, so
+// that forwarders know a retransmission and try another way.
 const (
 	askAttempts = 4
-	askLifetime = time.Second
+	askWait     = 500 * time.Millisecond
+	askLifetime = ndn.DefaultLifetime
 )
 
 // ask is an Interest beside the fetch's, for a certificate, and its answer.
@@ -36,7 +39,7 @@ type answer struct {
 // connection of the fetch. It is called from a goroutine that may wait.
 func (d *driver) ask(ctx context.Context, name ndn.Name) ([]byte, error) {
 	var last error
-	for range askAttempts {
+	for i := range time.Duration(askAttempts) {
 		a := &ask{name: name.Clone(), nonce: rand.Uint32(), got: make(chan answer, 1)}
 		d.mu.Lock()
 		d.asks = append(d.asks, a)
@@ -45,7 +48,7 @@ func (d *driver) ask(ctx context.Context, name ndn.Name) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := time.NewTimer(askLifetime)
+		t := time.NewTimer((i + 1) * askWait)
 		select {
 		case r := <-a.got:
 			if r.err == nil {
@@ -59,7 +62,7 @@ func (d *driver) ask(ctx context.Context, name ndn.Name) ([]byte, error) {
 			case <-ctx.Done():
 			}
 		case <-t.C:
-			last = fmt.Errorf("%w in %v", ErrNoAnswer, askAttempts*askLifetime)
+			last = fmt.Errorf("%w in %v", ErrNoAnswer, askAttempts*(askAttempts+1)/2*askWait)
 		case <-ctx.Done():
 		}
 		t.Stop()

@@ -328,7 +328,7 @@ func (d *driver) timers() {
 		d.armed = min(d.f.Deadline(), d.link.Deadline())
 		wait := time.Hour
 		if d.armed != ndn.Never {
-			wait = max(d.armed.Sub(now), 50*time.Microsecond)
+			wait = max(d.armed.Sub(now), 500*time.Microsecond)
 		}
 		d.mu.Unlock()
 		t.Reset(wait)

@@ -46,6 +46,8 @@ type server struct {
 	drop    func(n int) bool // the nth segment Interest
 	mangle  func(seg uint64, wire []byte) []byte
 	nack    bool
+	signer  ndn.Signer // nil: a digest
+	cert    func(in *ndn.Interest) []byte
 	hook    func(n int)
 	n       int
 	mu      sync.Mutex
@@ -102,10 +104,13 @@ func (s *server) answer(in *ndn.Interest) []byte {
 		if s.sha != nil {
 			c = ndn.AppendTLV(c, 0xf584, s.sha)
 		}
-		return sign(&ndn.DataFields{Name: meta.AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0), Content: c})
+		return s.sign(&ndn.DataFields{Name: meta.AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0), Content: c})
+	}
+	if s.cert != nil && !in.Name.HasPrefix(s.prefix) {
+		return s.cert(in)
 	}
 	if !in.Name.HasPrefix(s.name) {
-		return sign(&ndn.DataFields{Name: in.Name, ContentType: ndn.ContentNack})
+		return s.sign(&ndn.DataFields{Name: in.Name, ContentType: ndn.ContentNack})
 	}
 	last, _ := in.Name.At(-1)
 	n, _ := last.NumberAs(ndn.TypeSegment)
@@ -118,7 +123,7 @@ func (s *server) answer(in *ndn.Interest) []byte {
 	}
 	w := s.cache[n]
 	if w == nil {
-		w = sign(&ndn.DataFields{Name: in.Name, FinalBlock: fb, Content: s.content[n*uint64(s.seg) : min(len(s.content), (int(n)+1)*s.seg)]})
+		w = s.sign(&ndn.DataFields{Name: in.Name, FinalBlock: fb, Content: s.content[n*uint64(s.seg) : min(len(s.content), (int(n)+1)*s.seg)]})
 		s.cache[n] = w
 	}
 	if s.mangle != nil {
@@ -127,8 +132,12 @@ func (s *server) answer(in *ndn.Interest) []byte {
 	return w
 }
 
-func sign(f *ndn.DataFields) []byte {
-	w, err := ndn.AppendData(nil, f, ndn.DigestSigner{})
+func (s *server) sign(f *ndn.DataFields) []byte {
+	signer := s.signer
+	if signer == nil {
+		signer = ndn.DigestSigner{}
+	}
+	w, err := ndn.AppendData(nil, f, signer)
 	if err != nil {
 		panic(err)
 	}

@@ -154,12 +154,16 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	return p, nil
 }
 
-// keyPrefixes are the names under which consumers look for the certificates.
+// keyPrefixes are the names under which consumers look for the certificates:
+// what the packets name, and then what each certificate names.
 func (p *putPlan) keyPrefixes() (names []ndn.Name) {
 	for i := range p.certs {
-		k := p.certs[i].Key
-		if !k.HasPrefix(p.prefix) && !slices.ContainsFunc(names, k.Equal) {
-			names = append(names, k)
+		n := p.certs[i].Data.Name
+		if i > 0 {
+			n = certfile.Locator(&p.certs[i-1].Data)
+		}
+		if !n.HasPrefix(p.prefix) && !slices.ContainsFunc(names, n.Equal) {
+			names = append(names, n)
 		}
 	}
 	return names
