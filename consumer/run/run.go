@@ -124,6 +124,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	wg.Wait()
 	res := Result{Progress: d.progress()}
 	whole := o.Fetch.Range.Kind == consumer.RangeAll
+	d.pipe.Ended(&res.Object)
 	res.Output, err = d.pipe.Close(f.Err(), whole)
 	res.Complete = err == nil
 	res.Elapsed = time.Since(d.start)
@@ -289,6 +290,11 @@ const (
 	grace = 2 * time.Millisecond
 )
 
+// minWait is the least that timers sleeps. A paced fetch wants to send every
+// few microseconds; woken for each Interest, everybody on the way works in
+// batches of one. Pacing catches up for what is late by up to 1 ms.
+const minWait = 500 * time.Microsecond
+
 // timers waits for deadlines. A deadline that moved away is noticed when it
 // would have come; one that came nearer, by a poke.
 func (d *driver) timers() {
@@ -328,7 +334,7 @@ func (d *driver) timers() {
 		d.armed = min(d.f.Deadline(), d.link.Deadline())
 		wait := time.Hour
 		if d.armed != ndn.Never {
-			wait = max(d.armed.Sub(now), 500*time.Microsecond)
+			wait = max(d.armed.Sub(now), minWait)
 		}
 		d.mu.Unlock()
 		t.Reset(wait)
