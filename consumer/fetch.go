@@ -556,6 +556,8 @@ func (f *Fetch) setFinal(now ndn.Time, final uint64) {
 			return
 		}
 	}
+	// All of it may have been delivered already.
+	f.settle(now)
 }
 
 // cancel forgets a segment that is not part of the object.

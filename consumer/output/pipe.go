@@ -431,6 +431,10 @@ type Result struct {
 	Verified bool
 }
 
+// Ended tells what the fetch took for the end of the object. It is called
+// before Close.
+func (p *Pipe) Ended(o *consumer.Object) { p.obj.Final, p.obj.HasFinal = o.Final, o.HasFinal }
+
 // Close waits until everything delivered has been written, and commits, or
 // aborts when cause is not nil or anything went wrong; the first error is
 // returned (cause itself if there is no other). whole says that the content
@@ -467,8 +471,8 @@ func (p *Pipe) Close(cause error, whole bool) (Result, error) {
 func (p *Pipe) compare(r *Result, whole bool) error {
 	// The fetch takes the end of the object from any packet that arrives, also
 	// from a forged one that lies beyond it and is never delivered.
-	if e := p.end; p.cfg.Verify == VerifyTrust && e.HasFinal && e.Segment > e.Final && (!p.hasFinal || p.final != e.Final) {
-		return fmt.Errorf("%w: no signed packet says that segment %d of %s is the last", ErrVerify, e.Final, p.obj.Name)
+	if o := &p.obj; p.cfg.Verify == VerifyTrust && o.HasFinal && p.end.Segment > o.Final && (!p.hasFinal || p.final != o.Final) {
+		return fmt.Errorf("%w: no signed packet says that segment %d of %s is the last", ErrVerify, o.Final, o.Name)
 	}
 	if p.cfg.Want != nil {
 		if string(p.cfg.Want) != string(r.Sha256) {
