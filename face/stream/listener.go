@@ -17,6 +17,7 @@ type Listener struct {
 	uri  string
 	wrap func(net.Conn) (*Transport, error)
 
+	share  share
 	once   sync.Once
 	closed chan struct{}
 }
@@ -24,7 +25,7 @@ type Listener struct {
 // NewListener makes a listener of l and owns it. wrap makes the transport of
 // an accepted connection; on an error it closes the connection.
 func NewListener(l net.Listener, uri string, wrap func(net.Conn) (*Transport, error)) *Listener {
-	return &Listener{l: l, uri: uri, wrap: wrap, closed: make(chan struct{})}
+	return &Listener{l: l, uri: uri, wrap: wrap, share: share{max: ListenerQueue}, closed: make(chan struct{})}
 }
 
 // URI implements face.Listener.
@@ -74,6 +75,7 @@ func (l *Listener) take(conn net.Conn, accept face.Acceptor) {
 	if err != nil {
 		return
 	}
+	t.share = &l.share
 	r, err := accept(t)
 	if err != nil {
 		_ = t.Close()

@@ -26,6 +26,23 @@ import (
 // does not drain: the Data of a large window.
 const DefaultQueue = 4 << 20
 
+// ListenerQueue bounds the bytes that wait for all peers of one Listener
+// together, so that thousands of connections that nobody reads from cost no
+// gigabytes. A queue may be as long as what is left for all (Choudhury and
+// Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
+// 1998): while few peers are slow they have the whole of theirs. leastQueue is
+// what each has in any case.
+const (
+	ListenerQueue = 64 * DefaultQueue
+	leastQueue    = 64 << 10
+)
+
+// share is what the queues of several transports have in common.
+type share struct {
+	max  int64
+	used atomic.Int64
+}
+
 // The receive buffer begins small, because most of many faces are quiet, and
 // doubles whenever a read fills it.
 const (
@@ -47,6 +64,7 @@ type Transport struct {
 	raw   syscall.RawConn
 	outq  *outq.Meter
 	limit int
+	share *share // of a Listener's peers; nil: none
 
 	// Set once, so that starting them does not allocate.
 	writeFn func(fd uintptr)
@@ -136,26 +154,38 @@ func (t *Transport) write(p []byte) (int, error) {
 // enqueue queues the frames of b after its first n bytes, which have been
 // written. The frame that n lies in is completed even if the queue is full.
 func (t *Transport) enqueue(b *face.Frames, n int) (dropped int) {
-	start := 0
+	start, limit := 0, t.limit
+	if s := t.share; s != nil {
+		limit = min(limit, int(max(leastQueue, s.max-s.used.Load())))
+	}
 	for _, e := range b.Ends {
 		switch {
 		case e <= n:
 		case start < n:
 			t.queue.append(b.Buf[n:e])
-		case t.queue.len+e-start > t.limit:
+		case t.queue.len+e-start > limit:
 			dropped++
 		default:
 			t.queue.append(b.Buf[start:e])
 		}
 		start = e
 	}
-	t.queued.Store(int64(t.queue.len))
+	t.noteQueue()
 	if t.queue.len > 0 && !t.draining {
 		t.draining = true
 		t.drainers.Add(1)
 		go t.drainFn()
 	}
 	return dropped
+}
+
+// noteQueue makes the length of the queue known; the lock is held.
+func (t *Transport) noteQueue() {
+	n := int64(t.queue.len)
+	was := t.queued.Swap(n)
+	if t.share != nil {
+		t.share.used.Add(n - was)
+	}
 }
 
 // drain writes the queue, and ends when it is empty.
@@ -173,7 +203,7 @@ func (t *Transport) drain() {
 		n, err := t.conn.Write(p)
 		t.mu.Lock()
 		t.queue.drop(n)
-		t.queued.Store(int64(t.queue.len))
+		t.noteQueue()
 		if err != nil {
 			t.failLocked(err)
 		}
@@ -221,7 +251,7 @@ func (t *Transport) Serve(r face.Receiver) error {
 	t.drainers.Wait()
 	t.mu.Lock()
 	t.queue.reset()
-	t.queued.Store(0)
+	t.noteQueue()
 	t.mu.Unlock()
 	r.Closed(err)
 	return err

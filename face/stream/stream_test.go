@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -210,6 +211,65 @@ func TestCloseWithFullQueue(t *testing.T) {
 	}
 	if n := tr.QueueLen(); n != 0 {
 		t.Errorf("queue of %d bytes after the end", n)
+	}
+}
+
+// Peers that do not read share what their listener may hold, and another one
+// still gets what it reads late.
+func TestDeafPeersShareTheMemory(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewListener(inner, "tcp4://test", func(c net.Conn) (*Transport, error) {
+		return New(c.(Conn), face.Info{}, 0)
+	})
+	l.share.max = DefaultQueue
+	accepted := make(chan *Transport, 1)
+	ended := make(chan error)
+	go func() {
+		ended <- l.Serve(func(tr face.Transport) (face.Receiver, error) {
+			accepted <- tr.(*Transport)
+			return new(facetest.Sink), nil
+		})
+	}()
+	var b face.Frames
+	for i := range 100 {
+		facetest.Frame(&b, uint64(i), 8000)
+	}
+	var peers []*Transport
+	for i := range 9 {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		tr := <-accepted
+		peers = append(peers, tr)
+		for n := 0; n < 3*b.Len(); {
+			n += tr.Send(&b)
+		}
+		// The kernel takes some of it later.
+		if n := tr.queued.Load(); n < leastQueue/2 {
+			t.Errorf("peer %d may have only %d bytes waiting", i, n)
+		}
+	}
+	sum := int64(0)
+	for _, tr := range peers {
+		sum += tr.queued.Load()
+	}
+	if used := l.share.used.Load(); used != sum || used > l.share.max+9*(leastQueue+8000) {
+		t.Errorf("%d bytes wait, %d are noted of at most %d", sum, used, l.share.max)
+	}
+	for _, tr := range peers {
+		tr.Close()
+	}
+	l.Close()
+	<-ended
+	for end := time.Now().Add(10 * time.Second); l.share.used.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes are still noted", l.share.used.Load())
+		}
 	}
 }
 
