@@ -463,8 +463,8 @@ func faultUnknownFields(b *testbed) {
 	n := name("/f", "unknown")
 	unknown := []byte{0xf0, 0x03, 1, 2, 3}
 	w := ndn.AppendTLV(nil, ndn.TypeInterest, bytes.Join([][]byte{n.AppendTLVTo(nil), unknown, {0x0a, 4, 1, 2, 3, 4}, unknown}, nil))
-	// 804 and 948 are unknown link header fields that peers ignore.
-	d.send(rawLP(ndn.AppendTLV(nil, 804, []byte{1}), ndn.AppendTLV(nil, 948, nil), fragment(w)))
+	// 804 and 936 are unknown link header fields that peers ignore.
+	d.send(rawLP(ndn.AppendTLV(nil, 804, []byte{1}), ndn.AppendTLV(nil, 936, nil), fragment(w)))
 	if up := b.up.expectInterest(n); !bytes.Equal(up.Interest.Wire, w) {
 		b.Errorf("% x forwarded as % x", w, up.Interest.Wire)
 	}
