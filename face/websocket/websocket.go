@@ -116,8 +116,7 @@ type transport struct {
 	writers sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   face.Frames // waits
-	spare   face.Frames // memory for the next queue
+	queue   *face.Frames // waits; nil: nothing does
 	writing bool
 	err     error // why the transport ends; nil while it lives
 }
@@ -166,6 +165,9 @@ func (t *transport) Send(b *face.Frames) (dropped int) {
 			dropped++
 			continue
 		}
+		if t.queue == nil {
+			t.queue = queues.Get().(*face.Frames)
+		}
 		t.queue.Buf = append(t.queue.Buf, f...)
 		t.queue.End()
 		t.queued.Add(int64(len(f)))
@@ -182,11 +184,9 @@ func (t *transport) Send(b *face.Frames) (dropped int) {
 func (t *transport) write() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.err == nil && t.queue.Len() > 0 {
+	for t.err == nil && t.queue != nil {
 		b := t.queue
-		t.queue = t.spare
-		t.queue.Reset()
-		t.spare = face.Frames{}
+		t.queue = nil
 		t.mu.Unlock()
 		var err error
 		for i := 0; i < b.Len() && err == nil; i++ {
@@ -194,21 +194,24 @@ func (t *transport) write() {
 			err = t.c.Write(t.ctx, websocket.MessageBinary, f)
 			t.queued.Add(-int64(len(f)))
 		}
+		if cap(b.Buf) <= keepQueue {
+			b.Reset()
+			queues.Put(b)
+		}
 		t.mu.Lock()
-		t.spare = b
 		if err != nil {
 			t.failLocked(reason(err))
 		}
 	}
-	if t.queue.Len() == 0 && cap(t.spare.Buf) > keepQueue {
-		// Memory follows the backlog, not the number of faces.
-		t.spare, t.queue = face.Frames{}, face.Frames{}
-	}
 	t.writing = false
 }
 
-// keepQueue is how much memory an idle transport holds on to, in bytes.
-const keepQueue = 64 << 10
+// queues recycles the queues of all transports, so that memory follows the
+// backlog and not the number of faces.
+var queues = sync.Pool{New: func() any { return new(face.Frames) }}
+
+// keepQueue is the largest queue that is recycled, in bytes.
+const keepQueue = 1 << 20
 
 // reason says what an error of the connection means for the face.
 func reason(err error) error {
@@ -254,7 +257,7 @@ func (t *transport) Serve(r face.Receiver) error {
 	t.writers.Wait()
 	_ = t.c.CloseNow()
 	t.mu.Lock()
-	t.queue, t.spare = face.Frames{}, face.Frames{}
+	t.queue = nil
 	t.mu.Unlock()
 	t.queued.Store(0)
 	r.Closed(err)

@@ -544,10 +544,6 @@ func (c *counter) Closed(error) {}
 // Loop sends batches of frames from one end of a link to the other. Next
 // sends one and waits until it has come. stop ends both.
 func (c *Case) Loop(t testing.TB, l face.Listener, dial func() (face.Server, error), frames, size int) (next func(), stop func()) {
-	d, err := dial()
-	if err != nil {
-		t.Fatal(err)
-	}
 	recv := &counter{want: frames, got: make(chan struct{}, 1)}
 	done := make(chan struct{}, 3)
 	var accepted face.Transport
@@ -558,6 +554,10 @@ func (c *Case) Loop(t testing.TB, l face.Listener, dial func() (face.Server, err
 		})
 		done <- struct{}{}
 	}()
+	d, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() { _ = d.Serve(&counter{want: 1 << 62}); done <- struct{}{} }()
 	var b face.Frames
 	for i := range frames {
