@@ -1,6 +1,7 @@
 package mgmt
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/named-data/ndnd/std/types/optional"
@@ -37,6 +38,8 @@ var datasets = []dataset{
 		return c.AppendTo(nil), nil
 	}},
 	{"strategy-choice", "list", false, false, (*Server).strategyList},
+	{"strategy-choice", "available", false, false, (*Server).strategiesAvailable},
+	{"strategy-choice", "report", true, true, (*Server).strategyReport},
 }
 
 func datasetOf(module, verb string) *dataset {
@@ -121,6 +124,34 @@ func (s *Server) strategyList(ndn.Time, []byte) ([]byte, *proto.ControlResponse)
 		b = item.AppendTo(b)
 	}
 	return b, nil
+}
+
+func (s *Server) strategiesAvailable(ndn.Time, []byte) ([]byte, *proto.ControlResponse) {
+	b := []byte{}
+	for _, f := range s.fwd.Strategies.StrategyFactories() {
+		item := proto.StrategyInfo{Strategy: f.FullName(), Usage: f.Usage}
+		for _, p := range f.Params {
+			item.Params = append(item.Params, proto.StrategyParam{Name: p.Name, Usage: p.Usage})
+		}
+		b = item.AppendTo(b)
+	}
+	return b, nil
+}
+
+func (s *Server) strategyReport(_ ndn.Time, filter []byte) ([]byte, *proto.ControlResponse) {
+	prefix, err := ndn.ParseNameTLV(filter)
+	if err != nil || prefix.Len() > ndn.MaxComponents {
+		return nil, &proto.ControlResponse{Code: proto.StatusBadRequest, Text: "a report needs a name prefix"}
+	}
+	r, full, ok := s.fwd.Strategies.StrategyReport(prefix)
+	if !ok {
+		return nil, &proto.ControlResponse{Code: proto.StatusNotFound, Text: fmt.Sprintf("%s, the strategy of %s, keeps no table that it could show", full, prefix)}
+	}
+	out := proto.StrategyReport{Strategy: full, Columns: r.Columns}
+	for _, row := range r.Rows {
+		out.Rows = append(out.Rows, proto.ReportRow{FaceID: uint64(row.Face), Cells: row.Cells})
+	}
+	return out.AppendTo(nil), nil
 }
 
 // dataset answers an Interest for a dataset: the first segment of a new or

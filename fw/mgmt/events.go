@@ -60,7 +60,7 @@ func (q *eventQueue) take() []run.Event {
 func (s *Server) Observe(e run.Event) {
 	s.generation.Add(1)
 	switch e.Kind {
-	case run.FaceCreated, run.FaceDestroyed, run.FaceUp, run.FaceDown:
+	case run.FaceCreated, run.FaceDestroyed, run.FaceUp, run.FaceDown, run.PrefixAnnounced:
 	case run.RouteAdded, run.RouteRemoved:
 		// Of a million routes that a routing daemon sets, none is advertised:
 		// they need not wait in a queue.
@@ -75,14 +75,15 @@ func (s *Server) Observe(e run.Event) {
 
 // Bounds of the face event stream.
 const (
-	keepEvents  = 1024 // at least; at most twice as many
-	maxWaiting  = 256  // Interests that wait for an event
+	keepEvents  = 1024
+	maxWaiting  = 256 // Interests that wait for an event
 	eventsFresh = time.Second
 )
 
-// eventStream publishes face events as <prefix>/seq=N.
+// eventStream publishes events as <prefix>/seq=N.
 type eventStream struct {
 	prefix    ndn.Name
+	keep      int      // events at least; at most twice as many
 	next      uint64   // number of the next event
 	kept      []event  // the latest ones, oldest first
 	waiting   []waiter // Interests for what has not happened yet
@@ -148,17 +149,27 @@ func (e *eventStream) wait(now ndn.Time, i *ndn.Interest, reply func([]byte)) {
 	e.waiting = append(e.waiting, waiter{i.Name.Clone(), i.CanBePrefix, now.Add(i.Lifetime), reply})
 }
 
+// awaited reports whether an Interest waits for the next event.
+func (e *eventStream) awaited(now ndn.Time) bool {
+	for i := range e.waiting {
+		if e.waiting[i].until > now {
+			return true
+		}
+	}
+	return false
+}
+
 // publish makes an event known.
-func (e *eventStream) publish(now ndn.Time, n *proto.FaceEvent) {
+func (e *eventStream) publish(now ndn.Time, content []byte) {
 	name := append(ndn.Name(nil), e.prefix...).AppendNumber(ndn.TypeSequenceNum, e.next)
 	wire, err := ndn.AppendData(nil, &ndn.DataFields{
-		Name: name, Freshness: eventsFresh, Content: n.AppendTo(nil),
+		Name: name, Freshness: eventsFresh, Content: content,
 	}, ndn.DigestSigner{})
 	if err != nil || len(wire) > maxReply {
 		return // a URI that fills a packet
 	}
-	if len(e.kept) >= 2*keepEvents {
-		n := copy(e.kept, e.kept[len(e.kept)-keepEvents+1:])
+	if len(e.kept) >= 2*e.keep {
+		n := copy(e.kept, e.kept[len(e.kept)-e.keep+1:])
 		clear(e.kept[n:])
 		e.kept = e.kept[:n]
 	}

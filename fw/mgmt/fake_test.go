@@ -29,6 +29,7 @@ type fake struct {
 	observe    func(run.Event)
 	sent       []sentPacket
 	full       bool // SendInternal refuses
+	tracer     strategy.Tracer
 }
 
 type sentPacket struct {
@@ -234,6 +235,22 @@ func (f *fake) UnsetStrategy(prefix ndn.Name) error {
 }
 
 func (f *fake) Strategies() []run.StrategyChoice { return f.strategies }
+
+func (f *fake) StrategyFactories() []strategy.Factory {
+	return []strategy.Factory{{Name: "asf", Version: 5, Usage: "adaptive", Params: []strategy.Param{{Name: "probing-interval", Usage: "ms"}}}, {Name: "best-route", Version: 5}}
+}
+
+func (f *fake) StrategyReport(name ndn.Name) (strategy.Report, ndn.Name, bool) {
+	full := ndn.MustName("/localhost/nfd/strategy/nst/v=1")
+	if !name.HasPrefix(ndn.MustName("/replicated")) {
+		return strategy.Report{}, full, false
+	}
+	return strategy.Report{Columns: []string{"value", "hops"}, Rows: []strategy.ReportRow{
+		{Face: localFace, Cells: []float64{.5, 2}}, {Face: remoteFace, Cells: []float64{.25, 1}},
+	}}, full, true
+}
+
+func (f *fake) TraceStrategies(t strategy.Tracer) { f.tracer = t }
 
 func (f *fake) CS() run.CSInfo { return f.cs }
 

@@ -3,6 +3,7 @@ package mgmt
 import (
 	"ndnpop/fw/run"
 	"ndnpop/ndn"
+	"ndnpop/strategy"
 )
 
 // What the server needs of a forwarder; *run.Forwarder has all of it. All
@@ -43,6 +44,14 @@ type Strategies interface {
 	SetStrategy(prefix, strategy ndn.Name) (ndn.Name, error)
 	UnsetStrategy(prefix ndn.Name) error
 	Strategies() []run.StrategyChoice
+	// StrategyFactories lists what can be chosen, by name and version.
+	StrategyFactories() []strategy.Factory
+	// StrategyReport is what the strategy of a name, also returned, knows about
+	// the name's next hops; ok is false when it has nothing to show.
+	StrategyReport(name ndn.Name) (r strategy.Report, full ndn.Name, ok bool)
+	// TraceStrategies makes t see decisions; nil turns it off. t must not block
+	// or call the forwarder.
+	TraceStrategies(t strategy.Tracer)
 }
 
 // ContentStore is the content store.

@@ -30,6 +30,10 @@ type Config struct {
 	// Authorize are the rules; a command is allowed that one of them allows.
 	// With none, local faces may do everything with any signature.
 	Authorize []Authorization
+	// Announcers are files with the certificates of those whose prefix
+	// announcements self-learning believes, in the formats of Certificates.
+	// With none, every announcement that is whole is believed.
+	Announcers []string
 }
 
 // Authorization is a rule: which modules, from which faces, signed by whom.
@@ -63,8 +67,9 @@ var (
 
 // Policy decides which commands are allowed.
 type Policy struct {
-	localhop bool
-	rules    []rule
+	localhop   bool
+	rules      []rule
+	announcers []certificate
 }
 
 type rule struct {
@@ -94,7 +99,9 @@ func LoadPolicy(c Config, read func(name string) ([]byte, error)) (*Policy, erro
 		}
 		p.rules = append(p.rules, r)
 	}
-	return p, nil
+	var err error
+	p.announcers, err = loadCertificates(c.Announcers, read)
+	return p, err
 }
 
 func loadRule(a Authorization, read func(string) ([]byte, error)) (rule, error) {
@@ -111,16 +118,9 @@ func loadRule(a Authorization, read func(string) ([]byte, error)) (rule, error) 
 	default:
 		return r, fmt.Errorf("%w %q; there are local, any", ErrUnknownFaces, a.Faces)
 	}
-	for _, file := range a.Certificates {
-		b, err := read(file)
-		if err != nil {
-			return r, err
-		}
-		cs, err := parseCertificates(b)
-		if err != nil {
-			return r, fmt.Errorf("%s: %w", file, err)
-		}
-		r.certs = append(r.certs, cs...)
+	var err error
+	if r.certs, err = loadCertificates(a.Certificates, read); err != nil {
+		return r, err
 	}
 	for _, file := range a.HMACKeys {
 		b, err := read(file)
@@ -136,6 +136,21 @@ func loadRule(a Authorization, read func(string) ([]byte, error)) (rule, error) 
 		return r, fmt.Errorf("%w: give certificates, hmac keys, or allow any signature", ErrNoSigner)
 	}
 	return r, nil
+}
+
+func loadCertificates(files []string, read func(string) ([]byte, error)) (all []certificate, err error) {
+	for _, file := range files {
+		b, err := read(file)
+		if err != nil {
+			return nil, err
+		}
+		cs, err := parseCertificates(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, cs...)
+	}
+	return all, nil
 }
 
 // parseCertificates reads the certificates of a file: TLV, ndnd's PEM, or the

@@ -126,12 +126,8 @@ func (s *Server) announce(r *request) proto.ControlResponse {
 	if a.prefix.Len() > ndn.MaxComponents {
 		return proto.ControlResponse{Code: proto.StatusNameTooLong, Text: "the prefix has more than 32 components"}
 	}
-	left := a.expiration
-	wall := s.wall()
-	if !a.notAfter.IsZero() {
-		left = min(left, a.notAfter.Sub(wall))
-	}
-	if left <= 0 || wall.Before(a.notBefore) {
+	left := a.left(s.wall())
+	if left <= 0 {
 		return proto.ControlResponse{Code: statusExpired, Text: "the announcement is not valid now"}
 	}
 	route := run.Route{

@@ -13,6 +13,7 @@ import (
 // peer.
 func (s *Server) Run(ctx context.Context) {
 	defer s.pending.Wait()
+	defer s.install(false)
 	// Routes of before the first event; what the events say later about the
 	// same routes is newer.
 	routes := s.fwd.RIB.Routes()
@@ -42,9 +43,19 @@ func (s *Server) Run(ctx context.Context) {
 
 // work does what is to be done now and returns when there will be more.
 func (s *Server) work(now ndn.Time) ndn.Time {
+	events := s.queue.take()
+	s.learn(now, events)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.queue.take() {
+	next := s.publish(now, events)
+	follow := len(s.traces.streams) > 0
+	s.mu.Unlock()
+	s.install(follow)
+	return next
+}
+
+// publish tells what has happened to those who want to know; s.mu is held.
+func (s *Server) publish(now ndn.Time, events []run.Event) ndn.Time {
+	for _, e := range events {
 		switch e.Kind {
 		case run.RouteAdded:
 			s.adverts.route(&e.Route, true)
@@ -52,10 +63,10 @@ func (s *Server) work(now ndn.Time) ndn.Time {
 			s.adverts.route(&e.Route, false)
 		default:
 			if n, ok := faceEvent(&e); ok {
-				s.events.publish(now, &n)
+				s.events.publish(now, n.AppendTo(nil))
 			}
 		}
 	}
 	s.sendAdverts(now)
-	return s.adverts.deadline()
+	return min(s.adverts.deadline(), s.traces.work(now))
 }

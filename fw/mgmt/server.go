@@ -23,6 +23,9 @@ type Options struct {
 	// Refused is told of every command that was answered with 403, on the
 	// goroutine that works requests off. It may be nil.
 	Refused func(Refusal)
+	// Disbelieved is told of every prefix announcement that a strategy wanted
+	// learnt and that was not, on the goroutine of Run. It may be nil.
+	Disbelieved func(Disbelief)
 	// Random is a source of 64 random bits for the commands that the server
 	// sends; nil: the operating system's.
 	Random func() uint64
@@ -37,28 +40,31 @@ type Refusal struct {
 
 // Counters count since the server was made.
 type Counters struct {
-	Commands   uint64 // answered with 200
-	Failed     uint64 // answered with another code, except 403
-	Refused    uint64 // answered with 403
-	Datasets   uint64 // encoded
-	Segments   uint64 // of datasets, answered
-	Unknown    uint64 // Interests that name nothing there is
-	Unsent     uint64 // answers that the forwarder's queue refused
-	Announced  uint64 // routes announced to or withdrawn from the routing daemon
-	FaceEvents uint64
-	EventsKept uint64 // for those who ask later
-	EventsLost uint64 // not published, because too many came at once
+	Commands    uint64 // answered with 200
+	Failed      uint64 // answered with another code, except 403
+	Refused     uint64 // answered with 403
+	Datasets    uint64 // encoded
+	Segments    uint64 // of datasets, answered
+	Unknown     uint64 // Interests that name nothing there is
+	Unsent      uint64 // answers that the forwarder's queue refused
+	Learnt      uint64 // prefix announcements that strategies learnt
+	Disbelieved uint64 // those that they did not
+	Announced   uint64 // routes announced to or withdrawn from the routing daemon
+	FaceEvents  uint64
+	EventsKept  uint64 // for those who ask later
+	EventsLost  uint64 // not published, because too many came at once
 }
 
 // Server answers management requests of one forwarder.
 type Server struct {
-	fwd     Forwarder
-	policy  atomic.Pointer[Policy]
-	version string
-	wall    func() time.Time
-	refused func(Refusal)
-	random  func() uint64
-	started time.Time
+	fwd         Forwarder
+	policy      atomic.Pointer[Policy]
+	version     string
+	wall        func() time.Time
+	refused     func(Refusal)
+	disbelieved func(Disbelief)
+	random      func() uint64
+	started     time.Time
 
 	setting sync.Mutex // of the policy
 
@@ -70,6 +76,7 @@ type Server struct {
 	replays  *replays
 	datasets datasetStore
 	events   eventStream
+	traces   traces
 	adverts  *readvertiser
 
 	// generation grows with every change that a dataset may show.
@@ -78,7 +85,7 @@ type Server struct {
 	pending    sync.WaitGroup
 
 	count struct {
-		commands, failed, refused, datasets, segments, unknown, unsent atomic.Uint64
+		commands, failed, refused, datasets, segments, unknown, unsent, learnt, disbelieved atomic.Uint64
 	}
 }
 
@@ -99,7 +106,7 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 	}
 	s := &Server{
 		fwd: fwd, version: o.Version, wall: o.Wall,
-		refused: o.Refused, random: o.Random,
+		refused: o.Refused, disbelieved: o.Disbelieved, random: o.Random,
 		replays: newReplays(), creating: make(chan struct{}, maxCreating),
 	}
 	s.queue.init()
@@ -113,10 +120,15 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 	if s.refused == nil {
 		s.refused = func(Refusal) {}
 	}
+	if s.disbelieved == nil {
+		s.disbelieved = func(Disbelief) {}
+	}
 	if s.random == nil {
 		s.random = systemRandom
 	}
 	s.started = s.wall()
+	s.traces.tracer.own, s.traces.tracer.wake = proto.Localhost(), s.queue.wakeUp
+	s.events.keep = keepEvents
 	s.events.prefix = proto.Localhost().AppendGeneric("faces").AppendGeneric("events")
 	s.events.next = uint64(max(s.started.UnixMilli(), 0))
 	s.adverts = newReadvertiser(s.wall, s.random)
@@ -158,6 +170,7 @@ func (s *Server) Counters() Counters {
 		Commands: s.count.commands.Load(), Failed: s.count.failed.Load(),
 		Refused: s.count.refused.Load(), Datasets: s.count.datasets.Load(),
 		Segments: s.count.segments.Load(), Unknown: s.count.unknown.Load(),
+		Learnt: s.count.learnt.Load(), Disbelieved: s.count.disbelieved.Load(),
 		Unsent: s.count.unsent.Load(), Announced: s.adverts.confirmed,
 		FaceEvents: s.events.published, EventsKept: uint64(len(s.events.kept)),
 		EventsLost: s.queue.lostEvents(),
@@ -239,6 +252,10 @@ func (s *Server) interest(now ndn.Time, p *ndn.Packet) {
 			s.mu.Unlock()
 			return
 		}
+	}
+	if !localhop && r.module == "strategy-choice" && r.verb == "trace" {
+		s.trace(now, p)
+		return
 	}
 	if c := commandOf(r.module, r.verb); c != nil && (!localhop || c.localhop) {
 		s.command(p, r, c, policy)

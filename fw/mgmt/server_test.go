@@ -327,9 +327,14 @@ func TestEvents(t *testing.T) {
 // announcementWire is a prefix announcement.
 func announcementWire(t *testing.T, prefix string, content []byte) []byte {
 	t.Helper()
+	return signedAnnouncement(t, prefix, content, ndn.DigestSigner{})
+}
+
+func signedAnnouncement(t *testing.T, prefix string, content []byte, s ndn.Signer) []byte {
+	t.Helper()
 	n := ndn.MustName(prefix).Append(ndn.Component{Type: ndn.TypeKeyword, Value: []byte("PA")}).
 		AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0)
-	w, err := ndn.AppendData(nil, &ndn.DataFields{Name: n, ContentType: contentAnnouncement, Content: content}, ndn.DigestSigner{})
+	w, err := ndn.AppendData(nil, &ndn.DataFields{Name: n, ContentType: contentAnnouncement, Content: content}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // Options of a Forwarder. The zero value of a field is its default, except
 // where it says otherwise.
 type Options struct {
-	Shard      fw.Config     // tables and their bounds
+	Shard      fw.Config     // tables and their bounds; OnAnnouncement is set by New
 	Strategies *strategy.Set // what SetStrategy can choose
 	MaxFaces   int           // 65536
 	MaxRoutes  int           // 4,194,304
@@ -87,6 +87,7 @@ func New(o Options) (*Forwarder, error) {
 	f.rib = newRIB(o.MaxRoutes, f.collect)
 	f.ribTimer = newAlarm(f.routesDue)
 	u := &unit{f: f, faces: map[ndn.FaceID]*netFace{}}
+	o.Shard.OnAnnouncement = u.learn
 	s, err := fw.New(o.Shard, o.Strategies, u)
 	if err != nil {
 		f.cancel()

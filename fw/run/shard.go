@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"sync"
 	"time"
 
@@ -19,6 +20,32 @@ type unit struct {
 	faces   map[ndn.FaceID]*netFace
 	touched []*netFace // got something during the call in progress
 	load    ShardLoad
+	// announced during the call in progress; observers are told after it
+	announced []Announcement
+}
+
+// maxAnnounced bounds the prefix announcements that one call may bring.
+const maxAnnounced = 64
+
+// learn takes a prefix announcement from the shard (fw.Config).
+func (u *unit) learn(_ ndn.Time, from ndn.FaceID, data ndn.Name, wire []byte) {
+	if len(u.announced) < maxAnnounced {
+		u.announced = append(u.announced, Announcement{from, data.Clone(), bytes.Clone(wire)})
+	}
+}
+
+// takeAnnounced returns what learn has collected; the lock is held.
+func (u *unit) takeAnnounced() []Announcement {
+	as := u.announced
+	u.announced = nil
+	return as
+}
+
+// tell tells observers of prefix announcements; no lock is held.
+func (f *Forwarder) tell(as []Announcement) {
+	for i := range as {
+		f.emit(Event{Kind: PrefixAnnounced, Announcement: as[i]})
+	}
 }
 
 // ShardLoad is how much a shard works.
@@ -69,11 +96,13 @@ func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
 		deadline := u.shard.Deadline()
 		b.touched = append(b.touched, u.touched...)
 		u.touched = u.touched[:0]
+		announced := u.takeAnnounced()
 		u.load.Batches++
 		u.load.Packets += uint64(n)
 		u.load.Busy += f.clock.now().Sub(begin)
 		u.mu.Unlock()
 		f.alarms.arm(u.timer, deadline)
+		f.tell(announced)
 	}
 }
 

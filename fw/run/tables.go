@@ -6,6 +6,7 @@ import (
 
 	"ndnpop/fw"
 	"ndnpop/ndn"
+	"ndnpop/strategy"
 	"ndnpop/table"
 )
 
@@ -46,10 +47,10 @@ func (f *Forwarder) FIB() []FibEntry {
 // SetStrategy chooses the strategy of a prefix and returns its full,
 // versioned name. An unknown strategy or parameter is an error that lists the
 // choices.
-func (f *Forwarder) SetStrategy(prefix, strategy ndn.Name) (full ndn.Name, err error) {
+func (f *Forwarder) SetStrategy(prefix, name ndn.Name) (full ndn.Name, err error) {
 	f.call(func(now ndn.Time, s *fw.Shard) {
 		if err == nil {
-			full, err = s.SetStrategy(now, prefix, strategy)
+			full, err = s.SetStrategy(now, prefix, name)
 		}
 	})
 	return full, err
@@ -71,13 +72,35 @@ func (f *Forwarder) Strategies() []StrategyChoice {
 	var list []StrategyChoice
 	u := f.units[0]
 	u.mu.Lock()
-	u.shard.EachStrategy(func(prefix, strategy ndn.Name) bool {
-		list = append(list, StrategyChoice{Prefix: prefix.Clone(), Strategy: strategy.Clone()})
+	u.shard.EachStrategy(func(prefix, name ndn.Name) bool {
+		list = append(list, StrategyChoice{Prefix: prefix.Clone(), Strategy: name.Clone()})
 		return true
 	})
 	u.mu.Unlock()
 	slices.SortFunc(list, func(a, b StrategyChoice) int { return a.Prefix.Compare(b.Prefix) })
 	return list
+}
+
+// StrategyFactories lists the strategies to choose from, by name and version.
+func (f *Forwarder) StrategyFactories() []strategy.Factory { return f.opts.Strategies.Factories() }
+
+// StrategyReport is what the strategy of a name knows about the name's next
+// hops; see fw.Shard.StrategyReport.
+func (f *Forwarder) StrategyReport(name ndn.Name) (r strategy.Report, full ndn.Name, ok bool) {
+	f.call(func(now ndn.Time, s *fw.Shard) {
+		if !ok {
+			r, full, ok = s.StrategyReport(now, name)
+			full = full.Clone()
+		}
+	})
+	return r, full, ok
+}
+
+// TraceStrategies makes t see the decisions of all strategies, or of those
+// that it follows (strategy.TraceFilter); nil turns it off. t is called with a
+// shard's lock held: it must not block or call the forwarder.
+func (f *Forwarder) TraceStrategies(t strategy.Tracer) {
+	f.call(func(_ ndn.Time, s *fw.Shard) { s.SetTracer(t) })
 }
 
 // CS describes the content store.

@@ -207,6 +207,9 @@ const (
 	// FaceUnreachable: the first try to reach the peer of a permanent face that
 	// is down has failed; others follow in silence.
 	FaceUnreachable
+	// PrefixAnnounced: a strategy wants the prefix announcement of a Data
+	// learnt. Whether it is believed is the observer's to decide.
+	PrefixAnnounced
 )
 
 // String names the kind.
@@ -228,15 +231,27 @@ func (k EventKind) String() string {
 		return "listener down"
 	case FaceUnreachable:
 		return "face unreachable"
+	case PrefixAnnounced:
+		return "prefix announced"
 	}
 	return "unknown event"
 }
 
-// Event is something that happened to a face, a route or a listener.
+// Announcement is a prefix announcement that came with a Data. The observer
+// may keep it.
+type Announcement struct {
+	Face ndn.FaceID // that the Data came from
+	Data ndn.Name   // of the Data
+	Wire []byte     // the announcement: a Data packet, not verified
+}
+
+// Event is something that happened to a face, a route or a listener, or a
+// prefix announcement.
 type Event struct {
-	Kind     EventKind
-	Face     FaceInfo // of face events
-	Route    Route    // of route events; Prefix is the observer's to keep
-	Listener string   // its URI, of ListenerDown
-	Err      error    // why, where there is a reason
+	Kind         EventKind
+	Announcement Announcement // of PrefixAnnounced
+	Face         FaceInfo     // of face events
+	Route        Route        // of route events; Prefix is the observer's to keep
+	Listener     string       // its URI, of ListenerDown
+	Err          error        // why, where there is a reason
 }

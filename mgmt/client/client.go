@@ -1,5 +1,5 @@
 // Package client manages a forwarder over a socket: it sends commands, fetches
-// datasets and follows face events, and blocks meanwhile. It is the driver of
+// datasets, follows face events and strategies' decisions, and blocks meanwhile. It is the driver of
 // package mgmt for tools; applications that have a receive loop of their own
 // use that package directly.
 package client
@@ -251,64 +251,4 @@ func (c *Client) Dataset(ctx context.Context, module, verb string, filter []byte
 		return nil, err
 	}
 	return f.Content()
-}
-
-// eventLifetime of the Interests that wait for a face event (ndn-cxx: 60 s).
-const eventLifetime = 60 * time.Second
-
-// Events calls fn for every face event from now on, until ctx ends, fn fails or
-// the connection ends, and returns why.
-func (c *Client) Events(ctx context.Context, fn func(mgmt.FaceEvent) error) error {
-	prefix := c.prefix.Clone().AppendGeneric("faces").AppendGeneric("events")
-	var (
-		following bool   // next is known
-		next      uint64 // sequence number to ask for
-		asked     ndn.Name
-		until     ndn.Time
-		failed    error
-	)
-	return c.exchange(ctx, func(now ndn.Time) (ndn.Time, bool, error) {
-		if failed != nil {
-			return 0, true, failed
-		}
-		if asked != nil && now < until {
-			return until, false, nil
-		}
-		if asked != nil {
-			// Nothing happened, or the forwarder began anew: whatever is next.
-			following = false
-		}
-		i := ndn.InterestFields{Name: prefix, CanBePrefix: true, MustBeFresh: true, Nonce: rand.Uint32(), Lifetime: eventLifetime}
-		if following {
-			i.Name = append(ndn.Name(nil), prefix...).AppendNumber(ndn.TypeSequenceNum, next)
-			i.CanBePrefix, i.MustBeFresh = false, false
-		}
-		asked, until = i.Name, now.Add(eventLifetime)
-		return until, false, c.send(ndn.AppendInterest(nil, &i))
-	}, func(p *packet) {
-		switch p.kind {
-		case ndn.KindData:
-			var d ndn.Data
-			if d.Parse(p.wire) != nil || !d.Name.HasPrefix(asked) {
-				return
-			}
-			last, _ := d.Name.At(-1)
-			seq, ok := last.NumberAs(ndn.TypeSequenceNum)
-			if !ok {
-				return
-			}
-			e, err := mgmt.ParseFaceEvent(d.Content)
-			if err != nil {
-				failed = err
-				return
-			}
-			following, next, asked = true, seq+1, nil
-			failed = fn(e)
-		case ndn.KindNack:
-			var i ndn.Interest
-			if i.Parse(p.wire) == nil && i.Name.Equal(asked) {
-				failed = fmt.Errorf("%w (nack %s)", mgmt.ErrNack, p.reason)
-			}
-		}
-	})
 }
