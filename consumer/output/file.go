@@ -86,7 +86,7 @@ func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, er
 
 func openPart(path, rng string) (*File, error) {
 	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
-		return nil, fmt.Errorf("%s is a directory", path)
+		return nil, fmt.Errorf("%s is a directory; -o %s/ fetches a tree into it", path, path)
 	}
 	part := path + ".part"
 	_, err := os.Lstat(part)
@@ -95,7 +95,7 @@ func openPart(path, rng string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(f); err != nil {
+	if err := Lock(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%w: %s", ErrBusy, part)
 	}

@@ -4,6 +4,6 @@ package output
 
 import "os"
 
-// lock does nothing here: the system has no advisory locks in Go's syscall
+// Lock does nothing here: the system has no advisory locks in Go's syscall
 // package.
-func lock(*os.File) error { return nil }
+func Lock(*os.File) error { return nil }

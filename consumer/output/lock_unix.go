@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// lock keeps other fetches off the part file while this process has it open.
-func lock(f *os.File) error {
+// Lock keeps other fetches off a file while this process has it open.
+func Lock(f *os.File) error {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

@@ -144,7 +144,8 @@ const maxListing = 32 << 20
 
 // list returns the names in a directory in ascending order of their bytes,
 // each ended by a zero byte and, if it is a directory, a slash before that
-// (ndn6-file-server). Neither files nor directories are left out.
+// (ndn6-file-server). What is neither file nor directory is left out, and so
+// are links that lead out of the tree or to a directory that they lie in.
 func (d *Dir) list(f *os.File, path string) ([]byte, error) {
 	var names []string
 	total := 0
@@ -156,6 +157,9 @@ func (d *Dir) list(f *os.File, path string) ([]byte, error) {
 				fi, err := d.root.Stat(path + "/" + name)
 				if err != nil {
 					continue
+				}
+				if fi.IsDir() && d.within(path, fi) {
+					continue // or who fetches the tree would never reach its end
 				}
 				mode = fi.Mode().Type()
 			}
@@ -183,6 +187,24 @@ func (d *Dir) list(f *os.File, path string) ([]byte, error) {
 		b = append(append(b, n...), 0)
 	}
 	return b, nil
+}
+
+// within reports whether a path leads through a directory or ends in it.
+func (d *Dir) within(path string, dir fs.FileInfo) bool {
+	for at := path; ; {
+		if fi, err := d.root.Stat(at); err == nil && os.SameFile(fi, dir) {
+			return true
+		}
+		if at == "." {
+			return false
+		}
+		i := strings.LastIndexByte(at, '/')
+		if i < 0 {
+			at = "."
+		} else {
+			at = at[:i]
+		}
+	}
 }
 
 // rootSource is a file below a root.

@@ -277,7 +277,7 @@ func TestDirectoryRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "f"), "f", time.Time{})
 	for link, to := range map[string]string{
-		"out": filepath.Join(outside, "secret"), "outdir": outside, "loop": "loop", "in": "f",
+		"out": filepath.Join(outside, "secret"), "outdir": outside, "loop": "loop", "in": "f", "self": ".",
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Skip(err)

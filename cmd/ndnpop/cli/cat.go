@@ -64,10 +64,12 @@ type catFlags struct {
 type catPlan struct {
 	fetch      consumer.Config
 	controller cc.Controller
-	verify     output.Verify
-	trust      *verify.Verifier // for output.VerifyTrust
-	checked    string           // how packets are checked, for the journal
-	want       []byte
+	// newController makes another one.
+	newController func() (cc.Controller, error)
+	verify        output.Verify
+	trust         *verify.Verifier // for output.VerifyTrust
+	checked       string           // how packets are checked, for the journal
+	want          []byte
 }
 
 func newCatCmd(e *env) *cobra.Command {
@@ -80,11 +82,16 @@ func newCatCmd(e *env) *cobra.Command {
 		Long: `Fetches the object NAME in segments, from the newest version unless NAME ends
 with one, and writes its content to standard output or to a file.
 
+-o DIR/, with a slash at its end, fetches the directory tree NAME into DIR,
+several files at a time; what is unfinished lies in DIR/.ndnpop-cat. One file of
+a published tree is fetched by its path below the tree's name.
+
 Options of ndncatchunks keep their letters and meanings.`,
 		Example: `  ndnpop cat /cdn/video/clip.mp4 -o clip.mp4
   ndnpop cat /cdn/video/clip.mp4 --range 0-999999 > start.mp4
   ndnpop cat /cdn/video/clip.mp4 -o clip.mp4 --resume --stats -
-  ndnpop cat /alice/doc -o doc --verify alice.cert`,
+  ndnpop cat /alice/doc -o doc --verify alice.cert
+  ndnpop cat /cdn/site -o site/`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if regErr != nil {
@@ -94,13 +101,16 @@ Options of ndncatchunks keep their letters and meanings.`,
 			if err != nil {
 				return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 			}
+			if f.wantsTree() {
+				return runCatTree(c.Context(), e, f, plan)
+			}
 			return runCat(c.Context(), e, f, plan)
 		},
 	}
 	fl := c.Flags()
 	fl.SortFlags = false
-	fl.StringVarP(&f.output, "output", "o", "", "write to `FILE` through FILE.part; without it, to standard output")
-	fl.BoolVar(&f.resume, "resume", false, "go on from FILE.part")
+	fl.StringVarP(&f.output, "output", "o", "", "write to `FILE` through FILE.part, or the tree NAME into DIR/; without it, to standard output")
+	fl.BoolVar(&f.resume, "resume", false, "go on with what an earlier fetch left")
 	fl.StringVar(&f.byteRng, "range", "", "only these bytes: `A-B`, A-, or -N for the last N")
 	fl.StringVar(&f.segments, "segments", "", "only these segments: `A-B`")
 	fl.StringVar(&f.verify, "verify", "digest", "check of each packet: `none|digest|FILE|hmac:FILE`; FILE holds trusted certificates, or the shared key")
@@ -196,10 +206,18 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 	if cfg.MaxRate, err = parseRate("--max-rate", f.maxRate); err != nil {
 		return nil, err
 	}
-	p.controller, err = reg.New(f.pipeline, cc.Params{
-		InitCwnd: f.initCwnd, InitSsthresh: f.initSsthresh, Window: f.pipelineSize,
-		MaxRate: cfg.MaxRate, Seed: cfg.Seed,
-	})
+	p.newController = func() (cc.Controller, error) {
+		return reg.New(f.pipeline, cc.Params{
+			InitCwnd: f.initCwnd, InitSsthresh: f.initSsthresh, Window: f.pipelineSize,
+			MaxRate: cfg.MaxRate, Seed: cfg.Seed,
+		})
+	}
+	if f.wantsTree() {
+		if err := f.checkTree(); err != nil {
+			return nil, err
+		}
+	}
+	p.controller, err = p.newController()
 	return p, err
 }
 
@@ -347,6 +365,9 @@ func catError(ctx context.Context, f *catFlags, err error) error {
 	case err == nil || errors.As(err, &coded):
 		return err
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		if f.wantsTree() {
+			return withCode(exitInterrupted, errors.New("interrupted; add --resume to go on"))
+		}
 		if f.output != "" {
 			return withCode(exitInterrupted, fmt.Errorf("interrupted; add --resume to go on from %s.part", f.output))
 		}

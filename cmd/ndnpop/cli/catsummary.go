@@ -39,6 +39,7 @@ type catSummary struct {
 	Sha256          string  `json:"sha256"`
 	Verified        bool    `json:"verified"`
 	Complete        bool    `json:"complete"`
+	Files           *int    `json:"files,omitempty"` // of a tree
 
 	duplicates uint64 // Data for segments that were there already
 }
@@ -75,6 +76,9 @@ func (s *catSummary) line() string {
 	name := s.Name
 	if s.Version != nil {
 		name += fmt.Sprintf(" version %d", *s.Version)
+	}
+	if s.Files != nil {
+		name += fmt.Sprintf(": %d files", *s.Files)
 	}
 	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %d segments, %d Interests, %d repeated, %d duplicates, rtt %.2f/%.2f/%.2f ms, %s",
 		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, s.Segments, s.Interests, s.Retransmissions, s.duplicates,
