@@ -13,9 +13,11 @@ import (
 // longest matching entry. An entry covers the packages below it as well; so
 // does each element of its list.
 var layers = map[string][]string{
-	"ndn":      {},
-	"table":    {"ndn"},
-	"strategy": {"ndn", "table", "strategy"},
+	"ndn": {},
+	// Files of certificates are needed by consumers, producers and management.
+	"ndn/certfile": {"ndn"},
+	"table":        {"ndn"},
+	"strategy":     {"ndn", "table", "strategy"},
 	// The recorder and topology tester alone may run a simulation, with its
 	// consumers.
 	"strategy/strategytest": {"ndn", "table", "strategy", "fw", "sim", "consumer"},
