@@ -18,6 +18,7 @@ import (
 // Reasons of the end of a face that are no failures.
 var (
 	ErrIdle      = errors.New("idle")
+	ErrCrowded   = errors.New("idle, and others wanted its place")
 	ErrDestroyed = errors.New("destroyed by command")
 )
 
@@ -74,7 +75,7 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 		return nil, ErrClosed
 	case len(f.faces) >= f.opts.MaxFaces:
 		return nil, ErrTooManyFaces
-	case n.listener != nil && n.listener.faces >= n.listener.opts.MaxFaces:
+	case n.listener != nil && len(n.listener.members) >= n.listener.opts.MaxFaces:
 		n.listener.refused++
 		return nil, ErrTooManyFaces
 	}
@@ -106,7 +107,8 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	f.nameURI(fc, fc.info.RemoteURI)
 	f.nameURI(fc, fc.uri)
 	if l := n.listener; l != nil {
-		l.faces++
+		fc.member = len(l.members)
+		l.members = append(l.members, fc)
 		if !fc.info.Stream && l.opts.IdleTimeout > 0 {
 			fc.idle = newAlarm(fc.idleDue)
 			f.alarms.arm(fc.idle, fc.lastIn.Add(l.opts.IdleTimeout))
@@ -141,8 +143,12 @@ func (f *Forwarder) destroy(fc *netFace, why error) bool {
 			delete(f.byURI, uri)
 		}
 	}
-	if fc.listener != nil {
-		fc.listener.faces--
+	if l := fc.listener; l != nil {
+		last := len(l.members) - 1
+		moved := l.members[last]
+		l.members[fc.member], moved.member = moved, fc.member
+		l.members[last] = nil
+		l.members = l.members[:last]
 	}
 	for _, u := range f.units {
 		u.call(func(now ndn.Time) {

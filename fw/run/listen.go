@@ -2,16 +2,20 @@ package run
 
 import (
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"ndnpop/face"
+	"ndnpop/ndn"
 )
 
 // ListenOptions say how a listener's faces live. The zero value of a field is
 // its default.
 type ListenOptions struct {
-	MaxFaces int // 4096
+	// MaxFaces bounds the faces; 4096. When there are so many, a new datagram
+	// peer takes the place of one that has been idle for a second.
+	MaxFaces int
 	// IdleTimeout destroys on-demand datagram faces that hear nothing; 10
 	// minutes (NFD), below 0 never.
 	IdleTimeout time.Duration
@@ -32,7 +36,7 @@ type listener struct {
 	total   *shared // of the peers with a budget; nil: they have none
 
 	// Guarded by the face table's lock.
-	faces   int
+	members []*netFace
 	refused uint64
 }
 
@@ -78,6 +82,55 @@ func (l *listener) serve() {
 	}
 }
 
+// When a listener has too many faces, makeRoom looks at so many of them for one
+// that has heard nothing for so long.
+const (
+	crowdSample = 32
+	crowdIdle   = time.Second
+)
+
+// makeRoom ends an idle datagram face if there are too many. Otherwise a few
+// thousand datagrams from as many ports would lock new peers out for as long as
+// idle faces live. Who has shown that it receives what is sent to it, is wanted
+// by an operator, or has routes keeps its face.
+func (l *listener) makeRoom() {
+	f, now := l.f, l.f.clock.now()
+	f.mu.Lock()
+	if len(l.members) < l.opts.MaxFaces {
+		f.mu.Unlock()
+		return
+	}
+	var victim *netFace
+	oldest := now.Add(-crowdIdle)
+	for range crowdSample {
+		fc := l.members[rand.IntN(len(l.members))]
+		fc.mu.Lock()
+		if fc.dispensable(now) && fc.lastIn <= oldest {
+			victim, oldest = fc, fc.lastIn
+		}
+		fc.mu.Unlock()
+	}
+	f.mu.Unlock()
+	// The RIB may be busy for longer than a listener can wait.
+	if victim == nil || !f.ribMu.TryLock() {
+		return
+	}
+	routes := f.rib.byFace[victim.id] != nil
+	f.ribMu.Unlock()
+	if !routes {
+		f.destroy(victim, ErrCrowded)
+	}
+}
+
+// dispensable reports whether nobody is known to be at the other end of a
+// datagram face; the lock is held.
+func (fc *netFace) dispensable(now ndn.Time) bool {
+	if fc.persistency != face.PersistencyOnDemand {
+		return false
+	}
+	return fc.listener.total == nil || (fc.budget != nil && now >= fc.budget.proven)
+}
+
 // accept makes a face of a new peer (face.Acceptor).
 func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 	f := l.f
@@ -85,6 +138,7 @@ func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 	n.uri = tr.Info().RemoteURI
 	if !l.streams {
 		n.mtu = l.opts.MTU
+		l.makeRoom()
 	}
 	// The transport's goroutine ends with Closed.
 	f.mu.Lock()

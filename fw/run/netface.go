@@ -21,6 +21,7 @@ type netFace struct {
 	uri      string // as asked for; dialled again by permanent faces
 	open     Opener // opens the transport instead of uri, if not nil
 	listener *listener
+	member   int    // position in the listener's list; the face table's lock
 	timer    *alarm // of the link
 
 	// sendMu serialises Transport.Send. It is only ever tried: who fails has

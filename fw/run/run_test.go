@@ -147,6 +147,46 @@ func TestFacesPerListenerAreBounded(t *testing.T) {
 	a.expect(ndn.KindData, "/a/again")
 }
 
+// TestIdlePeersMakeRoom: peers that said something once do not lock others out,
+// and those that are wanted stay.
+func TestIdlePeersMakeRoom(t *testing.T) {
+	f := start(t, Options{})
+	addr := listenUDP(t, f, "127.0.0.1:0", ListenOptions{MaxFaces: 3})
+	_, id := memApp(t, f, echo(t, 10))
+	addRoute(t, f, "/a", id)
+	stay := newApp(t, dialUDP(t, addr), nil)
+	stay.interest("/a/stay", 1)
+	stay.expect(ndn.KindData, "/a/stay")
+	wanted, _ := byScheme(f, "udp4")
+	p := face.PersistencyPersistent
+	if _, err := f.UpdateFace(wanted.ID, FaceUpdate{Persistency: &p}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		// A peer that proves nothing.
+		c, err := net.Dial("udp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		wire := ndn.AppendInterest(nil, &ndn.InterestFields{Name: ndn.MustName(fmt.Sprintf("/a/%d", i)), Nonce: 1})
+		eventually(t, "a place", func() bool {
+			if _, err := c.Write(wire); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+			_, err := c.Read(make([]byte, 1))
+			return err == nil
+		})
+		if n := len(f.Faces()); n > 2+3 {
+			t.Fatalf("%d faces", n)
+		}
+	}
+	if _, ok := f.Face(wanted.ID); !ok {
+		t.Error("the face that is wanted has gone")
+	}
+}
+
 func TestFaceTableIsBounded(t *testing.T) {
 	f := start(t, Options{MaxFaces: 3})
 	memApp(t, f, nil)
