@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"fmt"
+	"hash/fnv"
 	"testing"
 	"time"
 
@@ -202,4 +203,59 @@ func TestBbrFairnessHeldOut(t *testing.T) {
 	if far[1] < 1.15*far[0] {
 		t.Errorf("10/100 ms: Jain %.3f with bbr-gc, %.3f with bbr", far[1], far[0])
 	}
+}
+
+// A path that gets longer under the flow halves BBR's rate until PROBE_RTT,
+// unless the guard against a stale RTprop is on (2LCCM, figure 8 without the
+// switch).
+func TestBbrStaleGuard(t *testing.T) {
+	t.Parallel()
+	secs := map[string]float64{}
+	for _, guard := range []string{"true", "false"} {
+		n := newBell(t, 100*mbit, 100*mbit*0.02, 1)
+		fl := n.add("bbr", cc.Params{Seed: 1, Options: map[string]string{"stale-guard": guard}}, 20*ms, 1460, Config{
+			Range: Range{Kind: RangeSegments, To: 100_000_000/1400 - 1},
+		})
+		n.run(4 * time.Second)
+		n.rate = 40 * mbit
+		fl.delay = 25 * ms
+		n.run(time.Minute)
+		secs[guard] = fl.f.stats.Finished.Sub(1).Seconds()
+		t.Logf("guard %s: %.2f s", guard, secs[guard])
+	}
+	if secs["true"] > 0.85*secs["false"] {
+		t.Errorf("%.1f s with the guard, %.1f s without", secs["true"], secs["false"])
+	}
+}
+
+// The same seed gives the same run, to the last event.
+func TestBellDeterminism(t *testing.T) {
+	t.Parallel()
+	for _, pipe := range []string{"vegas", "bbr", "bbr-gc", "bbq", "bbr-acw", "mpc"} {
+		var sums [2]uint64
+		for i := range sums {
+			n := newBell(t, 20*mbit, 50_000, 9)
+			for k := range 2 {
+				fl := n.add(pipe, cc.Params{Seed: uint64(k)}, 20*ms, 1500, Config{})
+				fl.loss, fl.noise = 0.002, 0.01
+				fl.f.trace = &traceHash{}
+			}
+			n.run(3 * time.Second)
+			for _, fl := range n.flows {
+				sums[i] = sums[i]*31 + fl.f.trace.(*traceHash).sum
+			}
+		}
+		if sums[0] != sums[1] {
+			t.Errorf("%s: two runs differ", pipe)
+		}
+	}
+}
+
+// traceHash sums up everything that is traced.
+type traceHash struct{ sum uint64 }
+
+func (h *traceHash) Trace(e *TraceEvent) {
+	x := fnv.New64a()
+	fmt.Fprintf(x, "%+v", *e)
+	h.sum = h.sum*31 + x.Sum64()
 }

@@ -28,7 +28,7 @@ const (
 
 // defaultHostDelay is what batches and wake-ups in hosts make of an RTT at
 // most, in the ordinary run of things.
-const defaultHostDelay = time.Millisecond
+const defaultHostDelay = 2 * time.Millisecond
 
 type bbrMode uint8
 
@@ -65,7 +65,7 @@ const (
 //     2.2·RTprop, which the flow's own queue cannot, RTprop is measured anew.
 //     For a path that may change under the flow; harmful when flows with
 //     different RTTs share a queue.
-//   - host-delay (0.001 s): a smaller RTprop counts as this in the window, for
+//   - host-delay (0.002 s): a smaller RTprop counts as this in the window, for
 //     hosts handle packets in batches and wake up no faster.
 type Bbr struct {
 	startupGain   float64

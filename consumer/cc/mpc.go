@@ -46,7 +46,7 @@ const (
 // Params.MaxRate is the flow's cap. Options: fill (0.5; 0.1 for little delay)
 // is the place of the target between l_P and l_B; cycle (10 s); additive (2
 // packets per RTT); c1, c2, c3 (0.1, 0.6, 0.3), which sum to 1; host-delay
-// (0.001 s): smaller RTTs count as this, and the window has room for as much
+// (0.002 s): smaller RTTs count as this, and the window has room for as much
 // more, for hosts handle packets in batches.
 type Mpc struct {
 	c1, c2, c3 float64

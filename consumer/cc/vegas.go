@@ -20,7 +20,7 @@ const (
 //
 // Deviation: the RTT compared is the smallest of the round, as in Linux, so
 // that jitter does not count as a queue; a mark halves the window as a timeout
-// does; and RTTs below host-delay (0.001 s) count as that, since hosts handle
+// does; and RTTs below host-delay (0.002 s) count as that, since hosts handle
 // packets in batches. Options: alpha (2), beta (4), gamma (1), in packets, and
 // host-delay.
 type Vegas struct {
