@@ -132,7 +132,8 @@ func (p *peer) send(b []byte) {
 	}
 }
 
-// receive returns the next network packet. Idle link packets are skipped.
+// receive returns the next network packet. Idle link packets are skipped, and
+// Interests that want to know whether the peer is where it seems are answered.
 func (p *peer) receive(what string) *ndn.Packet {
 	p.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -147,6 +148,12 @@ func (p *peer) receive(what string) *ndn.Packet {
 			ok, err := p.link.Receive(1, f, pkt)
 			if err != nil {
 				p.t.Fatalf("waiting for %s: % x: %v", what, f, err)
+			}
+			if ok && pkt.Kind == ndn.KindInterest && pkt.Interest.Name.HasPrefix(ndn.MustName("/localhop/ndnpop/echo")) {
+				// As NFD, which has no route for it.
+				h := ndn.LpHeader{LpFields: &ndn.LpFields{IsNack: true, NackReason: ndn.NackNoRoute}}
+				p.send(ndn.AppendLpPacket(nil, &h, pkt.Wire()))
+				continue
 			}
 			if ok {
 				// The view of a reassembled packet lasts until the next one.
