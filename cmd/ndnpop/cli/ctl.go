@@ -51,9 +51,10 @@ A FACE is the number of a face or the URI of its remote end.`,
 		group("face", "List and change faces", newFaceListCmd(f), newFaceCreateCmd(f), newFaceUpdateCmd(f), newFaceDestroyCmd(f)),
 		group("route", "List and change routes", newRouteListCmd(f), newRouteAddCmd(f), newRouteRemoveCmd(f)),
 		group("fib", "Look at the forwarding table", newFibListCmd(f)),
-		group("strategy", "List and choose strategies", newStrategyListCmd(f), newStrategySetCmd(f), newStrategyUnsetCmd(f)),
+		group("strategy", "List and choose strategies", newStrategyListCmd(f), newStrategySetCmd(f), newStrategyUnsetCmd(f), newStrategyTraceCmd(f)),
 		group("cs", "Look at and change the content store", newCsInfoCmd(f), newCsConfigCmd(f), newCsEraseCmd(f)),
 		newCtlEventsCmd(f),
+		newCtlNstCmd(f),
 	)
 	return c
 }

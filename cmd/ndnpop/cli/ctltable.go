@@ -26,13 +26,18 @@ type strategyJSON struct {
 }
 
 func newStrategyListCmd(f *ctlFlags) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the prefixes that have a strategy of their own",
-		Example: "  ndnpop ctl strategy list",
-		Args:    usageArgs(cobra.NoArgs),
+	var available bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the prefixes that have a strategy of their own, or what there is to choose",
+		Example: `  ndnpop ctl strategy list
+  ndnpop ctl strategy list --available`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.with(c, func(s *session) error {
+				if available {
+					return s.available()
+				}
 				list, err := readDataset(s, "strategy-choice", "list", nil, mgmt.ParseStrategyChoices)
 				if err != nil {
 					return err
@@ -50,6 +55,8 @@ func newStrategyListCmd(f *ctlFlags) *cobra.Command {
 			})
 		},
 	}
+	c.Flags().BoolVar(&available, "available", false, "list the strategies that can be chosen, with their parameters")
+	return c
 }
 
 func newStrategySetCmd(f *ctlFlags) *cobra.Command {

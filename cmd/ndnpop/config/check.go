@@ -46,7 +46,7 @@ func (c *Config) check(known Known, d *decoder) {
 	c.checkListeners(d)
 	faces := c.checkFaces(d)
 	c.checkRoutes(d, faces)
-	c.checkStrategies(known, d)
+	c.checkStrategies(known, d, faces)
 	if len(known.Policies) > 0 {
 		d.choice("cs.policy", c.CS.Policy, known.Policies)
 	}
@@ -252,17 +252,7 @@ func (c *Config) checkRoutes(d *decoder, faces map[string]int) {
 			continue
 		}
 		f, known := faces[r.Face]
-		if i, ok := strings.CutPrefix(r.Face, MulticastPrefix); ok {
-			if !slices.ContainsFunc(c.Faces.Multicast.Interfaces, func(p string) bool { ok, _ := path.Match(p, i); return ok }) {
-				d.fail(key+".face", "faces.multicast.interfaces does not have %q", i)
-			}
-			continue
-		}
-		if !known {
-			d.fail(key+".face", "there is no face %q%s", r.Face, listFaces(r.Face, faces))
-			continue
-		}
-		if !ok {
+		if !c.checkFaceRef(d, key+".face", r.Face, faces) || !known || !ok {
 			continue
 		}
 		k := id{string(prefix), strconv.Itoa(f)}
@@ -271,6 +261,22 @@ func (c *Config) checkRoutes(d *decoder, faces map[string]int) {
 		}
 		seen[k] = i
 	}
+}
+
+// checkFaceRef checks what calls a face: a name, a URI, or multicast faces.
+func (c *Config) checkFaceRef(d *decoder, key, ref string, faces map[string]int) bool {
+	if i, ok := strings.CutPrefix(ref, MulticastPrefix); ok {
+		if !slices.ContainsFunc(c.Faces.Multicast.Interfaces, func(p string) bool { ok, _ := path.Match(p, i); return ok }) {
+			d.fail(key, "faces.multicast.interfaces does not have %q", i)
+			return false
+		}
+		return true
+	}
+	if _, known := faces[ref]; !known {
+		d.fail(key, "there is no face %q%s", ref, listFaces(ref, faces))
+		return false
+	}
+	return true
 }
 
 // MulticastPrefix and the name of an interface is what routes call its
@@ -296,7 +302,7 @@ func listFaces(word string, faces map[string]int) string {
 	return "; there are " + strings.Join(names, ", ")
 }
 
-func (c *Config) checkStrategies(known Known, d *decoder) {
+func (c *Config) checkStrategies(known Known, d *decoder, faces map[string]int) {
 	seen := map[string]int{}
 	for i, s := range c.Strategy {
 		key := at("strategy", i)
@@ -311,10 +317,11 @@ func (c *Config) checkStrategies(known Known, d *decoder) {
 		if s.Strategy == "" {
 			continue
 		}
-		full, err := s.FullName()
+		c.checkFaceTables(d, key, &s, faces)
+		full, err := s.FullName(nil)
 		var pe *paramError
 		if errors.As(err, &pe) {
-			d.fail(key+".params."+pe.key, "%v", err)
+			d.fail(key+"."+pe.key, "%v", err)
 			continue
 		} else if err != nil {
 			d.fail(key+".strategy", "%v", err)
@@ -330,52 +337,13 @@ func (c *Config) checkStrategies(known Known, d *decoder) {
 				where := key + ".strategy"
 				if len(s.Params) > 0 {
 					where = key + ".params"
+				} else if len(s.Terms) > 0 {
+					where = key + ".terms"
 				}
 				d.fail(where, "%v", err)
 			}
 		}
 	}
-}
-
-// paramError is a parameter whose value has no form in a name.
-type paramError struct{ key, msg string }
-
-func (e *paramError) Error() string { return e.msg }
-
-// FullName is the strategy's name as management writes it, with its
-// parameters as components "key~value" in the order of their keys.
-func (s *Strategy) FullName() (ndn.Name, error) {
-	uri := s.Strategy
-	if !strings.HasPrefix(uri, "/") {
-		if strings.ContainsAny(uri, "/ ") {
-			return nil, fmt.Errorf("%q is neither a strategy's short name nor a full one, %s/…", uri, StrategyPrefix)
-		}
-		uri = StrategyPrefix + "/" + uri
-	}
-	n, err := ndn.ParseName(uri)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not a name: %v", s.Strategy, err)
-	}
-	prefix := ndn.MustName(StrategyPrefix)
-	if !n.HasPrefix(prefix) || n.Len() == prefix.Len() {
-		return nil, fmt.Errorf("%q is neither a strategy's short name nor a full one, %s/…", s.Strategy, StrategyPrefix)
-	}
-	keys := make([]string, 0, len(s.Params))
-	for k := range s.Params {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	for _, k := range keys {
-		var v string
-		switch p := s.Params[k].(type) {
-		case string, int64, float64, bool:
-			v = fmt.Sprint(p)
-		default:
-			return nil, &paramError{k, "must be a number, a string, true or false, not " + kindOf(p)}
-		}
-		n = n.AppendGeneric(k + "~" + v)
-	}
-	return n, nil
 }
 
 func (c *Config) checkAuthorize(known Known, d *decoder) {

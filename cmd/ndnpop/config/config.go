@@ -119,7 +119,8 @@ type Route struct {
 type Strategy struct {
 	Prefix   string         `toml:"prefix" required:"true" example:"/cdn" doc:"Name prefix."`
 	Strategy string         `toml:"strategy" required:"true" example:"multicast" doc:"Short name, or full name as in NFD (/localhost/nfd/strategy/…)."`
-	Params   map[string]any `toml:"params" example:"{ retx-suppression-initial = 10 }" doc:"Parameters of the strategy."`
+	Params   map[string]any `toml:"params" example:"{ retx-suppression-initial = 10 }" doc:"Parameters of the strategy; penalty may be a table of faces."`
+	Terms    map[string]any `toml:"terms" example:"{ price = { pop-paris = 0.02 } }" doc:"best-path: values by face, times the parameter price-weight (1)."`
 }
 
 // CS configures the content store.
@@ -146,8 +147,9 @@ type Network struct {
 
 // Mgmt configures management.
 type Mgmt struct {
-	Localhop  bool        `toml:"localhop" doc:"Let remote hosts register prefixes at /localhop/nfd, as the rules below say."`
-	Authorize []Authorize `toml:"authorize" doc:"Who may command; what one rule allows is allowed. Without a rule local faces\nmay do everything with any signature."`
+	Localhop   bool        `toml:"localhop" doc:"Let remote hosts register prefixes at /localhop/nfd, as the rules below say."`
+	Announcers []string    `toml:"announcers" doc:"Files with the certificates of those whose prefix announcements the strategy\nself-learning believes; without any, all announcements that are whole."`
+	Authorize  []Authorize `toml:"authorize" doc:"Who may command; what one rule allows is allowed. Without a rule local faces\nmay do everything with any signature."`
 }
 
 // Authorize is a rule of who may command.
@@ -192,6 +194,7 @@ func Default(unixPath string) *Config {
 		CS: CS{Capacity: 256 << 20, Policy: "lru", Admit: true, Serve: true, Unsolicited: "drop-all"},
 
 		Network: Network{ProducerRegions: []string{}, TrustedHints: []string{}},
+		Mgmt:    Mgmt{Announcers: []string{}},
 		PIT:     PIT{MaxEntries: 1 << 18, MaxEntriesPerFace: 1 << 16},
 		Admin:   Admin{Listen: "127.0.0.1:9363"},
 		Shards:  Shards{Count: 1},

@@ -152,7 +152,7 @@ params = { b = 2, a = "x" }
 		!c.Route[0].ChildInherit || len(c.Network.ProducerRegions) != 1 || c.Faces.UDP.MaxFaces != 4096 {
 		t.Fatalf("got %+v", c)
 	}
-	n, err := c.Strategy[0].FullName()
+	n, err := c.Strategy[0].FullName(nil)
 	if err != nil || n.String() != "/localhost/nfd/strategy/multicast/a~x/b~2" {
 		t.Fatal(n, err)
 	}

@@ -47,6 +47,9 @@ type Daemon struct {
 
 	mu  sync.Mutex
 	cfg *config.Config // as it runs
+	// weighed has the full names of strategies whose parameters name faces, by
+	// prefix, as they were set last.
+	weighed map[string]ndn.Name
 }
 
 // Known is what configurations can choose from, for checking them.
@@ -67,7 +70,7 @@ func Known(set *strategy.Set) config.Known {
 // Start makes a daemon of a checked configuration. On an error nothing is
 // left running.
 func Start(c *config.Config, o Options) (_ *Daemon, err error) {
-	d := &Daemon{opts: o, log: o.Log.Logger(), cfg: c}
+	d := &Daemon{opts: o, log: o.Log.Logger(), cfg: c, weighed: map[string]ndn.Name{}}
 	o.Log.SetLevel(c.Log.Level)
 	shard, err := shardConfig(c)
 	if err != nil {
@@ -85,8 +88,9 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 		}
 	}()
 	d.fwd.Observe(d.observe)
+	// Those that name faces have their points when the faces are there.
 	for _, s := range c.Strategy {
-		if err = d.setStrategy(&s); err != nil {
+		if err = d.setStrategy(c, &s); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +98,7 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.mgmt, d.stopMgmt, err = mgmt.Attach(d.fwd, mgmt.Options{Policy: policy, Version: o.Version, Refused: d.refused})
+	d.mgmt, d.stopMgmt, err = mgmt.Attach(d.fwd, mgmt.Options{Policy: policy, Version: o.Version, Refused: d.refused, Disbelieved: d.disbelieved})
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +115,7 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d.reconcile(c)
+	d.weighFaces(c)
 	d.ready()
 	return d, nil
 }
@@ -186,7 +191,7 @@ func names(uris []string) (list []ndn.Name, err error) {
 }
 
 func mgmtPolicy(c *config.Config) (*mgmt.Policy, error) {
-	m := mgmt.Config{Localhop: c.Mgmt.Localhop}
+	m := mgmt.Config{Localhop: c.Mgmt.Localhop, Announcers: c.Mgmt.Announcers}
 	for _, a := range c.Mgmt.Authorize {
 		m.Authorize = append(m.Authorize, mgmt.Authorization{
 			Modules: a.Modules, Faces: a.Faces, AnySignature: a.AnySignature,
@@ -202,19 +207,42 @@ func CheckFiles(c *config.Config) error {
 	return err
 }
 
-func (d *Daemon) setStrategy(s *config.Strategy) error {
+func (d *Daemon) setStrategy(c *config.Config, s *config.Strategy) error {
 	prefix, err := ndn.ParseName(s.Prefix)
 	if err != nil {
 		return fmt.Errorf("strategy of %s: %w", s.Prefix, err)
 	}
-	full, err := s.FullName()
+	full, err := s.FullName(func(ref string) []ndn.FaceID { return d.facesOf(faceURI(c, ref)) })
 	if err != nil {
 		return fmt.Errorf("strategy of %s: %w", s.Prefix, err)
+	}
+	if d.weighed[s.Prefix].Equal(full) && d.weighed[s.Prefix] != nil {
+		return nil // setting it again would undo what management has chosen since
 	}
 	if _, err := d.fwd.SetStrategy(prefix, full); err != nil {
 		return fmt.Errorf("strategy of %s: %w", s.Prefix, err)
 	}
+	if delete(d.weighed, s.Prefix); s.NamesFaces() {
+		d.weighed[s.Prefix] = full
+	}
 	return nil
+}
+
+// weighFaces sets the strategies again that name faces, if other faces are
+// meant than when they were last set.
+func (d *Daemon) weighFaces(c *config.Config) {
+	for i := range c.Strategy {
+		if s := &c.Strategy[i]; s.NamesFaces() {
+			if err := d.setStrategy(c, s); err != nil {
+				d.log.Error().Err(err).Msg("strategy not set")
+			}
+		}
+	}
+}
+
+// disbelieved notes a prefix announcement that was not learnt.
+func (d *Daemon) disbelieved(b mgmt.Disbelief) {
+	d.log.Debug().Uint64("face", uint64(b.Face)).Str("data", b.Data).Err(b.Err).Msg("announcement not learnt")
 }
 
 // refused logs a command that was not allowed.

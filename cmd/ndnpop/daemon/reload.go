@@ -26,6 +26,7 @@ func (d *Daemon) Reload(c *config.Config) (restart []string) {
 	d.removeRoutes(old, c)
 	d.removeFaces(old, c)
 	d.reconcile(c)
+	d.weighFaces(c)
 	// Remember what runs, so that the next reload still tells what does not.
 	now := *c
 	now.Log.Format = old.Log.Format
@@ -74,6 +75,7 @@ func (d *Daemon) reconcileStrategies(c *config.Config) {
 			if err := d.fwd.UnsetStrategy(p); err != nil {
 				d.log.Warn().Str("prefix", s.Prefix).Err(err).Msg("strategy not unset")
 			}
+			delete(d.weighed, s.Prefix)
 		}
 	}
 	old := map[string]config.Strategy{}
@@ -85,7 +87,7 @@ func (d *Daemon) reconcileStrategies(c *config.Config) {
 		if o, ok := old[s.Prefix]; ok && reflect.DeepEqual(o, s) {
 			continue
 		}
-		if err := d.setStrategy(&s); err != nil {
+		if err := d.setStrategy(c, &s); err != nil {
 			d.log.Error().Err(err).Msg("strategy not set")
 		}
 	}
