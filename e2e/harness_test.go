@@ -217,6 +217,7 @@ type catStats struct {
 	Interests       int64
 	Retransmissions int64
 	Timeouts        int64
+	MaxGap          float64 `json:"max_gap_s"`
 	SHA256          string
 	Verified        bool
 	Complete        bool
