@@ -57,6 +57,9 @@ const (
 	proofAgain  = 10 * time.Second // a proof of that age is renewed
 	echoAgain   = time.Second      // between two Interests that ask for a Nack
 	echoPortion = 4                // they are sent when 1/4 of the burst is spent
+	// A challenge rides on packets when 1/8 of the burst is spent: whoever
+	// asks for little gets packets without fields it may not know.
+	challengePortion = 8
 )
 
 // bucket is a token bucket, kept as the time when it will be full again
@@ -165,9 +168,9 @@ func (b *budget) spend(now ndn.Time, n int) (v verdict) {
 		}
 		return v
 	}
-	v.challenge = true
-	size := int64(n)
-	if b.own.spent(now) > b.allowed.Burst/echoPortion && now >= b.echoAt {
+	size, spent := int64(n), b.own.spent(now)
+	v.challenge = spent > b.allowed.Burst/challengePortion
+	if spent > b.allowed.Burst/echoPortion && now >= b.echoAt {
 		b.echoAt = now.Add(echoAgain)
 		v.echo = true
 	}
