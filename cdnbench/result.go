@@ -43,6 +43,9 @@ type Result struct {
 	// Calibrated says in words what was fitted to a paper, empty if nothing.
 	Calibrated string `json:"calibrated"`
 	OK         bool   `json:"ok"` // every check is met, or a known miss
+	// Reduced runs are shorter than the experiment: known misses that do not
+	// show in them are not held against the list.
+	Reduced bool `json:"reduced,omitempty"`
 
 	// For the report: what was asked, how it was set up, and what the figures
 	// say, also where they do not favour us. Each in plain sentences.

@@ -97,6 +97,12 @@ func TestJudge(t *testing.T) {
 	if r.OK {
 		t.Error("an entry without its check does not fail")
 	}
+	r = sampleResult()
+	r.Reduced = true
+	r.judge([]miss{{"example", "gone", "old", 1}, known[0]})
+	if !r.OK {
+		t.Error("a reduced run fails for a known miss that it does not show")
+	}
 	r = &Result{Scenario: "example"}
 	r.Expect("never ran", "", math.NaN(), 0, 1)
 	r.judge(nil)

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,13 +12,38 @@ import (
 
 	"ndnpop/cdnbench"
 	"ndnpop/cdnbench/dataplane"
+	"ndnpop/cdnbench/papers"
 )
+
+// virtual are the experiments in virtual time, which the group papers runs.
+func virtual() []cdnbench.Scenario {
+	return []cdnbench.Scenario{
+		papers.Loss{}, papers.Fairness{},
+	}
+}
 
 // scenarios are the experiments, in the order of their listing.
 func scenarios() []cdnbench.Scenario {
-	return []cdnbench.Scenario{
-		dataplane.Scenario{},
+	return append(virtual(), dataplane.Scenario{})
+}
+
+// expand replaces the names of groups by those of their scenarios.
+func expand(names []string) (out []string) {
+	for _, n := range names {
+		var group []cdnbench.Scenario
+		switch n {
+		case "papers":
+			group = virtual()
+		case "all":
+			group = scenarios()
+		default:
+			out = append(out, n)
+		}
+		for _, s := range group {
+			out = append(out, s.Name())
+		}
 	}
+	return out
 }
 
 func newBenchCmd(e *env) *cobra.Command {
@@ -45,6 +69,7 @@ func newBenchListCmd(e *env) *cobra.Command {
 			for _, s := range scenarios() {
 				fmt.Fprintf(t, "%s\t%s\n", s.Name(), s.About())
 			}
+			fmt.Fprintf(t, "papers\tall of these that run in virtual time\nall\tall of these\n")
 			return t.Flush()
 		},
 	}
@@ -59,21 +84,20 @@ func newBenchRunCmd(e *env) *cobra.Command {
 		Long: `Runs experiments and writes DIR/SCENARIO/ with result.json, samples.csv, report.md and
 plots for each, and DIR/index.html, one page with all results below DIR.
 Exits with 1 when a figure misses its band, and says which.
+papers and all are groups of scenarios (see bench list). What runs in virtual
+time is the same on any machine for the same --seed.
 
 dataplane needs ndnd: it builds it from its module with the go command, or
 takes the program that the environment variable NDND names.`,
 		Example: "  ndnpop bench run dataplane --out results --runs 5",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			found, err := cdnbench.Find(scenarios(), args)
+			found, err := cdnbench.Find(scenarios(), expand(args))
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
 			if o.Runs < 0 {
 				return withCode(exitUsage, fmt.Errorf("--runs %d: want 1 or more", o.Runs))
-			}
-			if !c.Flags().Changed("seed") {
-				o.Seed = rand.Uint64()
 			}
 			if o.Ndnpop, err = os.Executable(); err != nil {
 				return err
@@ -114,7 +138,7 @@ takes the program that the environment variable NDND names.`,
 	}
 	c.Flags().StringVar(&out, "out", "bench-results", "write the reports below `DIR`")
 	c.Flags().IntVar(&o.Runs, "runs", 0, "repeat `N` times (0: the experiment's own number)")
-	c.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of everything random (`N`; default: random)")
+	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of everything random (`N`)")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "a reduced set")
 	return c
 }
