@@ -69,7 +69,8 @@ type Config struct {
 	// 65,536.
 	MaxTimers int
 	// MaxLifetime is how long an Interest stays pending at most, whatever its
-	// InterestLifetime; 10 min.
+	// InterestLifetime; 10 min. When the PIT is more than half full it is the
+	// default InterestLifetime, 4 s.
 	MaxLifetime time.Duration
 
 	// ProducerRegions are the names of the networks this node is in: a

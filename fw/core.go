@@ -99,7 +99,7 @@ func (k *core) Send(c *strategy.Context, o strategy.Output) strategy.Refusal {
 		// The record holds one Nonce; a loop may still bring back the other.
 		s.dead.Add(now, s.nameHash(e), r.Nonce)
 	}
-	r.SentAt, r.Expiry = now, now.Add(min(i.Lifetime, s.cfg.MaxLifetime))
+	r.SentAt, r.Expiry = now, now.Add(s.lifetime(i))
 	r.Nonce, r.Failed, r.Reason = nonce, false, ndn.NackNone
 	r.Sends++
 	return strategy.Sent

@@ -265,7 +265,7 @@ func (s *Shard) pend(a *arrival, e *table.PitEntry) {
 		}
 	}
 	i := &a.p.Interest
-	r.Seen, r.Expiry, r.Nonce = a.now, a.now.Add(min(i.Lifetime, s.cfg.MaxLifetime)), a.nonce
+	r.Seen, r.Expiry, r.Nonce = a.now, a.now.Add(s.lifetime(i)), a.nonce
 	r.WantsPathTag, r.HasHint = a.p.HasPathTag, i.ForwardingHint != nil
 	r.HasReplicaSelect, r.ReplicaSelect = a.p.HasReplicaSelect, a.p.ReplicaSelect
 	r.SetToken(a.p.PitToken)
@@ -306,6 +306,17 @@ func (s *Shard) pend(a *arrival, e *table.PitEntry) {
 	s.ctx.End()
 	s.event = nil
 	s.settle(a.now, e)
+}
+
+// lifetime is how long an Interest stays pending. When the table is more than
+// half full none stays longer than the default: otherwise a few peers could
+// fill it once, with long lifetimes, and lock everybody out for minutes.
+func (s *Shard) lifetime(i *ndn.Interest) time.Duration {
+	d := min(i.Lifetime, s.cfg.MaxLifetime)
+	if d > ndn.DefaultLifetime && s.pit.Crowded() {
+		d = ndn.DefaultLifetime
+	}
+	return d
 }
 
 // suppressed decides about an Interest for which an answer is pending, for the

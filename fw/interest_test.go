@@ -403,6 +403,24 @@ func TestLargeInterestsWeighMore(t *testing.T) {
 	}
 }
 
+// Whoever asks for long lifetimes gets half of the table for long.
+func TestLongLifetimesDoNotLockOut(t *testing.T) {
+	n := newNet(t, Config{PIT: table.PITConfig{MaxEntries: 20}}).route("/", remote1, 1)
+	for i := range 20 {
+		n.interest(local1, "/long/"+string(rune('a'+i)), 1, lifetime(5*time.Minute))
+	}
+	n.take()
+	n.interest(local2, "/late", 2)
+	n.want("N301 /late Congestion")
+	n.after(5 * time.Second)
+	n.interest(local2, "/late", 3)
+	n.want("I401 /late")
+	if c := n.s.Counters(); c.PitEntries != 11 || c.Expired != 10 {
+		t.Fatalf("%+v", c)
+	}
+	n.idle()
+}
+
 func TestLongLifetimeIsBounded(t *testing.T) {
 	n := newNet(t, Config{MaxLifetime: time.Minute}).route("/a", remote1, 1)
 	n.interest(local1, "/a", 1, lifetime(200*365*24*time.Hour))

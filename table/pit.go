@@ -203,6 +203,9 @@ func NewPIT(cfg PITConfig, shard uint8) *PIT {
 // Len is the number of entries.
 func (p *PIT) Len() int { return p.index.live }
 
+// Crowded reports whether more than half of the entries are in use.
+func (p *PIT) Crowded() bool { return 2*p.load > p.cfg.MaxEntries }
+
 // Config returns the limits in force.
 func (p *PIT) Config() PITConfig { return p.cfg }
 
