@@ -25,7 +25,7 @@ type Options struct {
 	// Dial opens the transport of a face that is created by URI; nil means
 	// UDP, TCP and Unix sockets.
 	Dial func(ctx context.Context, uri string, mtu int) (face.Server, error)
-	// SendInterval is how long Close waits for queues to empty; 2 s.
+	// DrainTime is how long Close waits for queues to empty; 2 s.
 	DrainTime time.Duration
 }
 

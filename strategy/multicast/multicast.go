@@ -1,8 +1,11 @@
 // Package multicast is the strategy that sends every Interest to all next
 // hops (NFD: multicast version 5). Retransmissions are suppressed per
-// upstream. New next hops get the Interests that are pending. Nacks are
-// collected from all upstreams; the least severe then goes down. Without a
-// next hop the answer is Nack NoRoute, where NFD is silent.
+// upstream. New next hops get the Interests that are pending.
+//
+// NFD's neither sends nor heeds Nacks since its version 22.02. Here they are
+// collected from all upstreams, and the least severe then goes down; without a
+// next hop the answer is Nack NoRoute, and an Interest that loops gets Nack
+// Duplicate.
 package multicast
 
 import (
