@@ -1,0 +1,85 @@
+package mgmt
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	proto "ndnpop/mgmt"
+	"ndnpop/ndn"
+)
+
+// TestNDNts feeds the server what NDNts (@ndn/nfdmgmt 0.0.20250307) sent to
+// it, byte by byte, and checks that each answer has the code that the library
+// got then, and a body of the same fields.
+func TestNDNts(t *testing.T) {
+	b := newBench(t, Config{}, nil)
+	b.f.nextFace = 257 // as when it was recorded
+	f, err := os.Open("testdata/ndnts.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	commands, datasets := 0, 0
+	cmd := ""
+	var ours *ndn.Data // the answer to the last request
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		var line struct{ Cmd, Dir, Hex string }
+		if err := json.Unmarshal(sc.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Cmd != "" {
+			cmd = line.Cmd
+			continue
+		}
+		raw, err := hex.DecodeString(line.Hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lp ndn.LpPacket
+		var p ndn.Packet
+		if err := lp.Parse(raw); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Parse(lp.Fragment, &lp.LpFields); err != nil {
+			t.Fatal(err)
+		}
+		if line.Dir == ">" {
+			if s, err := parseSignature(&p.Interest); err == nil && s.hasTime {
+				b.wall = *s.SigTime()
+			}
+			b.f.now = b.f.now.Add(2 * time.Second)
+			if ours = nil; p.Interest.SigInfo != nil || p.Interest.CanBePrefix {
+				ours = b.data(b.deliver(localFace, lp.Fragment))
+			}
+			continue
+		}
+		switch {
+		case ours == nil: // a segment that was asked for again, of another version
+		case strings.HasPrefix(cmd, "NDNts dataset"):
+			datasets++
+			if ours.FinalBlock == nil || len(ours.Content) == 0 && len(p.Data.Content) > 0 {
+				t.Errorf("%s: %s", cmd, ours.Name)
+			}
+		default:
+			commands++
+			compareResponses(t, cmd, ours, &p.Data)
+			if r, err := proto.ParseResponse(ours); err != nil || r.Code != 200 && r.Code != 409 {
+				t.Errorf("%s: %+v, %v", cmd, r, err)
+			}
+		}
+		ours = nil
+	}
+	if commands != 12 || datasets != 7 {
+		t.Errorf("%d commands and %d datasets compared", commands, datasets)
+	}
+	if len(b.refused) > 0 {
+		t.Errorf("refused: %+v", b.refused)
+	}
+}
