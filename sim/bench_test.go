@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"ndnpop/sim"
+	"ndnpop/strategy/strategies"
 )
 
 // cdn is a hierarchy of ten times edges clients, in which every client fetches
 // an object of its own from the origins, some of them two.
-func cdn(tb testing.TB, seed uint64, edges int) (*sim.Network, []*sim.Fetch) {
-	n := newNet(seed)
+func cdn(tb testing.TB, seed uint64, edges int, batch bool) (*sim.Network, []*sim.Fetch) {
+	n := sim.New(sim.Config{Seed: seed, Strategies: strategies.Builtin(), Batch: batch})
 	p := func(rate int64, delay time.Duration, queue int64) sim.LinkConfig {
 		return sim.LinkConfig{Params: sim.Params{Rate: rate, Delay: delay, Queue: queue}}
 	}
@@ -45,14 +46,17 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkCDN runs 12, 108 and 1,000 forwarders, with as many fetches at
+// BenchmarkCDN runs 14, 102 and 1,000 forwarders, with as many fetches at
 // once. An event is a packet that arrives at a forwarder.
 func BenchmarkCDN(b *testing.B) {
-	for _, edges := range []int{1, 9, 90} {
-		n, _ := cdn(b, 1, edges)
-		b.Run(fmt.Sprint(len(n.Nodes())), func(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		edges int
+		batch bool
+	}{{"14", 1, false}, {"102", 9, false}, {"1000", 90, false}, {"14-batch", 1, true}, {"102-batch", 9, true}, {"1000-batch", 90, true}} {
+		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
-				n, fs := cdn(b, 1, edges)
+				n, fs := cdn(b, 1, c.edges, c.batch)
 				idle := heap()
 				run := func(until time.Duration) {
 					if err := n.Run(until); err != nil {
@@ -63,7 +67,7 @@ func BenchmarkCDN(b *testing.B) {
 				var m0, m1 runtime.MemStats
 				runtime.ReadMemStats(&m0)
 				events, began := n.Events(), cpu()
-				run(time.Second + 45*time.Second/time.Duration(edges))
+				run(time.Second + 30*time.Second/time.Duration(c.edges))
 				took := (cpu() - began).Seconds()
 				runtime.ReadMemStats(&m1)
 				done := n.Events() - events

@@ -99,13 +99,13 @@ func (f *Fetch) begin() {
 		return
 	}
 	f.port = n.attach(f, f.node, f.cfg.Access)
-	f.id = n.join(f)
+	f.id = f.node.zone.join(f)
 	n.note("fetch", f.cfg.Name, "begins")
 	if f.cfg.Probe > 0 {
 		f.probe(f.cfg.Probe)
 	}
 	f.pump(n.now)
-	n.wake(f.id, f.deadline(n.now))
+	f.node.zone.wake(f.id, f.deadline(n.now))
 }
 
 func (f *Fetch) receive(now ndn.Time, at *port, frame []byte) {
@@ -121,7 +121,7 @@ func (f *Fetch) receive(now ndn.Time, at *port, frame []byte) {
 	}
 	f.pump(now)
 	if !f.ended {
-		f.net.wake(f.id, f.deadline(now))
+		f.node.zone.wake(f.id, f.deadline(now))
 	}
 }
 
@@ -177,8 +177,9 @@ func (f *Fetch) end() {
 		n.note("fetch", f.cfg.Name, what)
 	}
 	if f.port != nil {
-		n.leave(f.id)
-		n.scheduler.at(n.now, func() { n.detach(f.port) })
+		z := f.node.zone
+		z.leave(f.id)
+		z.at(n.now, func() { n.detach(f.port) })
 	}
 	if f.cfg.OnDone != nil {
 		f.cfg.OnDone(f)

@@ -67,8 +67,8 @@ func (n *Network) Connect(a, b *Node, c LinkConfig) *Link {
 		svc.Marking = *c.Marking
 	}
 	l := &Link{A: a, B: b, Cost: max(1, c.Cost), net: n}
-	pa := n.newPort(a, svc)
-	pb := n.newPort(b, svc)
+	pa := n.newPort(a, a.zone, svc)
+	pb := n.newPort(b, b.zone, svc)
 	n.wire(pa, pb, c.Params, back)
 	l.AB, l.BA = pa.out, pb.out
 	l.AB.name, l.BA.name = a.name+">"+b.name, b.name+">"+a.name
@@ -85,7 +85,7 @@ func (n *Network) Connect(a, b *Node, c LinkConfig) *Link {
 	a.links = append(a.links, l)
 	b.links = append(b.links, l)
 	n.links = append(n.links, l)
-	n.dirty = true
+	n.dirty, n.stale = true, true
 	return l
 }
 
@@ -170,17 +170,20 @@ func (n *Network) newDirection(to *port, p Params) *Direction {
 		l, _ = line.New(Params{}, &n.pool, n.cfg.Seed, n.streams)
 	}
 	d := &Direction{net: n, line: l, to: to}
-	d.id = n.join(d)
+	d.id = to.zone.join(d)
+	d.line.Lazy = n.cfg.Batch
 	return d
 }
 
 // pushed sees to the deadlines after something was put on the line.
 func (d *Direction) pushed() {
-	d.net.wake(d.id, d.line.Deadline())
+	d.arm()
 	if d.twin != nil {
-		d.net.wake(d.twin.id, d.twin.line.Deadline())
+		d.twin.arm()
 	}
 }
+
+func (d *Direction) arm() { d.to.zone.wake(d.id, d.line.Deadline()) }
 
 // fire implements actor.
 func (d *Direction) fire(now ndn.Time) ndn.Time {
@@ -192,7 +195,7 @@ func (d *Direction) fire(now ndn.Time) ndn.Time {
 		d.to.owner.receive(now, d.to, b)
 	}
 	if d.twin != nil {
-		d.net.wake(d.twin.id, d.twin.line.Deadline())
+		d.twin.arm()
 	}
 	return d.line.Deadline()
 }
@@ -211,6 +214,7 @@ func (d *Direction) Params() Params { return d.line.Params() }
 // Set changes the parameters from now on.
 func (d *Direction) Set(p Params) error {
 	err := d.line.SetParams(d.net.now, p)
+	d.net.stale = true
 	d.pushed()
 	if err == nil {
 		d.net.note("link", d.name, "changed")

@@ -21,6 +21,10 @@ const Epoch = ndn.Time(time.Second)
 // ErrSetup is wrapped by the errors about what a network is made of.
 var ErrSetup = errors.New("sim: bad network")
 
+// ErrBatch: a function that was called for one node of a network in batches
+// tried to change the network.
+var ErrBatch = errors.New("sim: At from within a callback needs a network without Batch")
+
 // ErrStuck: a million events passed without time moving on.
 var ErrStuck = errors.New("sim: time stands still")
 
@@ -39,13 +43,26 @@ type Config struct {
 	Routing Routing
 	// Trace, if set, gets every event as a line of JSON.
 	Trace io.Writer
+	// Batch lets every node run ahead of the others for as long as the delays
+	// of the links make safe: what it works on stays in the processor's
+	// caches, which makes large networks several times faster. The results
+	// are those of a run without it, except for the order of what happens at
+	// different nodes, and of events at the very same nanosecond. Functions
+	// that the network calls meanwhile (OnDone, OnPiece, Tracer, Watch, the
+	// stop of RunUntil) see the time of one node only and must not change
+	// the network; those of At and Every may. It has no effect with Trace, on
+	// half-duplex links, and on links without delay.
+	Batch bool
 }
 
 // Network is nodes, links and applications in virtual time. The methods that
 // build it return something usable in any case; what was wrong is kept, like
 // a bufio.Scanner's error, and returned by Err and Run.
 type Network struct {
-	scheduler
+	now   ndn.Time
+	calls scheduler // what At and Every were given
+	zones zones
+
 	cfg         Config
 	err         error
 	strategies  *strategy.Set
@@ -59,11 +76,11 @@ type Network struct {
 	fetches   []*Fetch
 	announced []announcement
 	dirty     bool // routes are to be computed
+	stale     bool // how far zones may run ahead is to be computed
 	workloads uint64
 	streams   uint64
 	trace     *tracer
 	events    uint64
-	spare     []*attachment
 
 	pool   line.Pool
 	packet ndn.Packet
@@ -73,8 +90,11 @@ type Network struct {
 
 // New makes an empty network.
 func New(cfg Config) *Network {
+	cfg.Batch = cfg.Batch && cfg.Trace == nil
 	n := &Network{cfg: cfg, byName: make(map[string]*Node)}
-	n.now, n.firing = Epoch, noActor
+	n.now = Epoch
+	n.calls = newScheduler(&n.now)
+	n.zones.init(n)
 	if cfg.Controllers == nil {
 		cfg.Controllers = cc.Builtin()
 	}
@@ -163,7 +183,12 @@ func (n *Network) Node(name string) *Node { return n.byName[name] }
 
 // At calls fn at a time of the run, or at once when that is past. It may
 // change the network.
-func (n *Network) At(at time.Duration, fn func()) { n.scheduler.at(Epoch.Add(at), fn) }
+func (n *Network) At(at time.Duration, fn func()) {
+	if n.zones.running != nil && n.cfg.Batch {
+		n.fail(ErrBatch)
+	}
+	n.calls.at(Epoch.Add(at), fn)
+}
 
 // Run runs until a time, inclusive, or until nothing is left to happen. It
 // may be called again with a later time.
@@ -171,8 +196,13 @@ func (n *Network) Run(until time.Duration) error {
 	return n.RunUntil(until, nil)
 }
 
-// maxSame is how many events at one time are taken for a fault.
-const maxSame = 1 << 20
+// step does what is next. At the same time, calls come before all else.
+func (n *Network) step(end ndn.Time) bool {
+	if at := n.calls.next(); at <= n.zones.next() {
+		return n.calls.step(end)
+	}
+	return n.zones.step(end)
+}
 
 // RunUntil runs until a time, or until stop, asked after every event, returns
 // true.
@@ -183,13 +213,8 @@ func (n *Network) RunUntil(until time.Duration, stop func() bool) error {
 	if n.dirty {
 		n.Reroute()
 	}
-	end, same, last := Epoch.Add(until), 0, ndn.Time(0)
+	end := Epoch.Add(until)
 	for n.err == nil && n.step(end) {
-		if same++; n.now != last {
-			same, last = 0, n.now
-		} else if same > maxSame {
-			n.err = fmt.Errorf("%w at %v", ErrStuck, n.Now())
-		}
 		if stop != nil && stop() {
 			break
 		}

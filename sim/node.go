@@ -32,7 +32,8 @@ type Node struct {
 	net   *Network
 	name  string
 	index int
-	id    int32
+	zone  *zone
+	id    int32 // in its zone
 	cfg   fw.Config
 	shard *fw.Shard
 	ports []*port // by face, from firstFace on; nil when gone
@@ -40,6 +41,7 @@ type Node struct {
 	// What Restart sets up again.
 	routes  []route
 	choices []choice
+	spare   []*attachment // for further applications
 	watch   func(*strategy.Decision)
 	dead    bool
 	lives   uint64
@@ -75,7 +77,8 @@ func (n *Network) AddNode(name string, c NodeConfig) *Node {
 			x.cfg.DefaultStrategy = n.strategyName(c.Strategy)
 		}
 	}
-	x.id = n.join(x)
+	x.zone = n.zoneOf()
+	x.id = x.zone.join(x)
 	n.nodes = append(n.nodes, x)
 	n.byName[name] = x
 	x.start()
@@ -214,7 +217,7 @@ func (x *Node) fire(now ndn.Time) ndn.Time {
 }
 
 // armed sees to the deadline after something happened in the shard.
-func (x *Node) armed() { x.net.wake(x.id, x.shard.Deadline()) }
+func (x *Node) armed() { x.zone.wake(x.id, x.shard.Deadline()) }
 
 func (x *Node) faceDown(p *port) {
 	if !x.dead {
@@ -297,7 +300,7 @@ func (x *Node) Kill() {
 	x.die()
 	for _, l := range x.links {
 		peer := l.From(x).to
-		x.net.scheduler.at(x.net.now.Add(l.From(x).Params().Delay), func() {
+		x.net.calls.at(x.net.now.Add(l.From(x).Params().Delay), func() {
 			if x.dead && l.state == line.Up {
 				peer.owner.(*Node).faceDown(peer)
 			}

@@ -17,6 +17,7 @@ type endpoint interface {
 // port is one end of a link: a face with its link service.
 type port struct {
 	net   *Network
+	zone  *zone
 	owner endpoint
 	face  ndn.FaceID // of a forwarder's end
 	local bool
@@ -74,7 +75,7 @@ func (p *port) flush(now ndn.Time) {
 		n.frames.Reset()
 		p.out.pushed()
 	}
-	n.wake(p.id, p.svc.Deadline())
+	p.zone.wake(p.id, p.svc.Deadline())
 }
 
 // parse takes a frame and reports whether it made a packet known, in the
@@ -83,7 +84,7 @@ func (p *port) parse(now ndn.Time, frame []byte) bool {
 	ok, err := p.svc.Receive(now, frame, &p.net.packet)
 	if !p.plain {
 		p.tellGaveUp(now)
-		p.net.wake(p.id, p.svc.Deadline())
+		p.zone.wake(p.id, p.svc.Deadline())
 	}
 	return ok && err == nil
 }
@@ -109,14 +110,14 @@ func (p *port) fire(now ndn.Time) ndn.Time {
 }
 
 // newPort makes one end of a link.
-func (n *Network) newPort(owner endpoint, cfg lp.Config) *port {
-	p := &port{net: n, owner: owner, id: noActor}
+func (n *Network) newPort(owner endpoint, z *zone, cfg lp.Config) *port {
+	p := &port{net: n, zone: z, owner: owner, id: noActor}
 	p.plain = !cfg.Fragment && !cfg.Reliability.On
 	p.mark = !cfg.Marking.Off
 	cfg.FirstSequence = n.seed(seedService, n.streams)
 	p.svc = lp.New(cfg)
 	if !p.plain {
-		p.id = n.join(p)
+		p.id = z.join(p)
 	}
 	return p
 }
@@ -136,15 +137,15 @@ type attachment struct {
 // attach connects an application to a node over a local face.
 func (n *Network) attach(app endpoint, node *Node, p Params) *port {
 	var a *attachment
-	if k := len(n.spare); k > 0 && p == (Params{}) {
-		a = n.spare[k-1]
-		n.spare = n.spare[:k-1]
+	if k := len(node.spare); k > 0 && p == (Params{}) {
+		a = node.spare[k-1]
+		node.spare = node.spare[:k-1]
 		a.app.owner, a.node.owner = app, node
 		a.app.svc, a.node.svc = lp.New(appService), lp.New(nodeService)
 		a.app.out.line.Reset(n.cfg.Seed, a.streams)
 		a.node.out.line.Reset(n.cfg.Seed, a.streams+1)
 	} else {
-		a = &attachment{app: n.newPort(app, appService), node: n.newPort(node, nodeService), streams: n.streams}
+		a = &attachment{app: n.newPort(app, node.zone, appService), node: n.newPort(node, node.zone, nodeService), streams: n.streams}
 		a.node.local = true
 		n.wire(a.app, a.node, p, p)
 	}
@@ -165,7 +166,7 @@ func (n *Network) detach(app *port) {
 	a := &attachment{app: app, node: app.peer}
 	app.owner, app.peer.owner = nobody{}, nobody{}
 	if app.out.line.Params() == (Params{}) {
-		n.spare = append(n.spare, a)
+		node.spare = append(node.spare, a)
 	}
 }
 

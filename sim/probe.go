@@ -78,7 +78,7 @@ func (f *Fetch) Samples() []FlowSample { return f.samples }
 // probe takes a sample after every interval until the fetch ends.
 func (f *Fetch) probe(every time.Duration) {
 	last := f.core.Stats()
-	f.net.every(every, func(now ndn.Time) bool {
+	f.net.calls.every(every, func(now ndn.Time) bool {
 		s, a := f.core.Stats(), f.arrivals
 		o, _ := f.core.Object()
 		x := FlowSample{
@@ -107,7 +107,7 @@ func (p *LinkProbe) Samples() []LinkSample { return p.samples }
 func (d *Direction) Probe(every time.Duration) *LinkProbe {
 	p := &LinkProbe{}
 	last := d.Counters()
-	d.net.every(every, func(now ndn.Time) bool {
+	d.net.calls.every(every, func(now ndn.Time) bool {
 		c := d.Counters()
 		p.samples = append(p.samples, LinkSample{
 			At: now.Sub(Epoch), Queue: d.Queue(),
@@ -142,10 +142,10 @@ func (s *scheduler) every(d time.Duration, fn func(ndn.Time) bool) {
 	d = max(d, 1)
 	t := &ticker{s: s, every: d, fn: fn}
 	t.id = s.join(t)
-	s.wake(t.id, s.now.Add(d))
+	s.wake(t.id, s.clock.Add(d))
 }
 
 // Every calls fn at a fixed interval, until it returns false.
 func (n *Network) Every(d time.Duration, fn func() bool) {
-	n.every(d, func(ndn.Time) bool { return fn() })
+	n.calls.every(d, func(ndn.Time) bool { return fn() })
 }

@@ -73,7 +73,7 @@ func (n *Network) AddProducer(node *Node, c ProducerConfig) *Producer {
 		store = newStore(&c)
 	}
 	p.port = n.attach(p, node, c.Access)
-	p.id = n.join(p)
+	p.id = node.zone.join(p)
 	var err error
 	if p.core, err = producer.New(cfg, store, p); err != nil {
 		n.fail(fmt.Errorf("producer of %s on %s: %w", c.Prefix, node.name, err))
@@ -103,7 +103,7 @@ func (p *Producer) receive(now ndn.Time, at *port, frame []byte) {
 	if err := p.core.Receive(now, &p.net.packet); err != nil {
 		p.net.note("producer", p.node.name, err.Error())
 	}
-	p.net.wake(p.id, p.core.Deadline())
+	p.node.zone.wake(p.id, p.core.Deadline())
 }
 
 func (p *Producer) gaveUp(ndn.Time, *port, []byte) {}

@@ -10,11 +10,11 @@ type actor interface {
 	fire(now ndn.Time) ndn.Time
 }
 
-// scheduler is the event queue: a heap of actors ordered by the time that
-// each wants to be called at and, among equals, by when it asked. An actor is
-// in it at most once, so its size does not grow with the traffic.
+// scheduler is an event queue: a heap of actors ordered by the time that each
+// wants to be called at and, among equals, by when it asked. An actor is in it
+// at most once, so its size does not grow with the traffic.
 type scheduler struct {
-	now    ndn.Time
+	clock  *ndn.Time
 	heap   []entry
 	pos    []int32 // of each actor in the heap, -1 when absent
 	actors []actor
@@ -22,6 +22,18 @@ type scheduler struct {
 	seq    uint64
 	firing int32 // the actor that is being called, at the root of the heap
 	gone   bool  // it left meanwhile
+	last   ndn.Time
+	same   int // events at time last so far
+}
+
+func newScheduler(clock *ndn.Time) scheduler { return scheduler{clock: clock, firing: noActor} }
+
+// next is when the next actor is to be called.
+func (s *scheduler) next() ndn.Time {
+	if len(s.heap) == 0 {
+		return ndn.Never
+	}
+	return s.heap[0].at
 }
 
 type entry struct {
@@ -68,7 +80,7 @@ func (s *scheduler) wake(id int32, at ndn.Time) {
 	if at == ndn.Never {
 		return
 	}
-	at = max(at, s.now)
+	at = max(at, *s.clock)
 	p := s.pos[id]
 	if p >= 0 {
 		if s.heap[p].at <= at {
@@ -89,8 +101,12 @@ func (s *scheduler) step(until ndn.Time) bool {
 		return false
 	}
 	top := &s.heap[0]
-	s.now, s.firing = top.at, top.id
-	next := s.actors[s.firing].fire(s.now)
+	now := top.at
+	if s.same++; now != s.last {
+		s.last, s.same = now, 0
+	}
+	*s.clock, s.firing = now, top.id
+	next := s.actors[s.firing].fire(now)
 	id := s.firing
 	s.firing = noActor
 	switch {
@@ -101,7 +117,7 @@ func (s *scheduler) step(until ndn.Time) bool {
 		s.remove(0)
 	default:
 		s.seq++
-		s.heap[0].at, s.heap[0].seq = max(next, s.now), s.seq
+		s.heap[0].at, s.heap[0].seq = max(next, now), s.seq
 		s.down(0)
 	}
 	return true

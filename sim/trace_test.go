@@ -46,7 +46,7 @@ func eventful(t *testing.T, seed uint64) []byte {
 	})
 	run(t, n, 4*time.Second)
 	for _, f := range n.Fetches() {
-		if s := f.Stats(); s.Segments < 100 {
+		if s := f.Stats(); s.Segments < 50 {
 			t.Errorf("seed %d: %v %+v", seed, f.Err(), s)
 		}
 	}

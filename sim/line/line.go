@@ -2,7 +2,6 @@ package line
 
 import (
 	"math/bits"
-	"math/rand/v2"
 	"time"
 
 	"ndnpop/ndn"
@@ -54,7 +53,12 @@ type Line struct {
 	// bytes. It must not call the Line.
 	OnDrop func(at ndn.Time, why Drop, packet []byte, size int)
 
-	loss, jitter *rand.Rand
+	// Lazy is for drivers whose receiving end may be ahead of the sending one
+	// in time, by less than Delay - Jitter: Deliver then leaves alone what
+	// the sender may still change.
+	Lazy bool
+
+	loss, jitter dice
 	bad          bool // Gilbert-Elliott state
 	codel        codel
 	peer         *Line // the other direction of a half-duplex link
@@ -113,8 +117,7 @@ func New(p Params, pool *Pool, seed, stream uint64) (*Line, error) {
 // jitter anew from seed. Parameters and state stay.
 func (l *Line) Reset(seed, stream uint64) {
 	l.discard()
-	l.loss = rand.New(rand.NewPCG(seed, 2*stream))
-	l.jitter = rand.New(rand.NewPCG(seed, 2*stream+1))
+	l.loss, l.jitter = newDice(seed, 2*stream), newDice(seed, 2*stream+1)
 	l.bad = false
 	l.last = 0
 	l.codel = codel{}
@@ -245,7 +248,7 @@ func (l *Line) Deadline() ndn.Time {
 	}
 	if l.sending {
 		switch {
-		case l.params.CoDel.On || l.peer != nil:
+		case (l.params.CoDel.On || l.peer != nil) && !l.Lazy:
 			d = min(d, l.ends)
 		case d == ndn.Never || l.params.Reorder:
 			d = min(d, l.ends.Add(l.params.Delay-l.params.Jitter))
@@ -258,7 +261,11 @@ func (l *Line) Deadline() ndn.Time {
 // which it was pushed (with a virtio header or without). The bytes are valid
 // until the next call of Deliver or Reset.
 func (l *Line) Deliver(now ndn.Time) (packet []byte, ok bool) {
-	l.advance(now)
+	if l.Lazy {
+		l.advance(now.Add(l.params.Jitter - l.params.Delay))
+	} else {
+		l.advance(now)
+	}
 	l.unlend()
 	if l.flight.n == 0 || l.flight.front().due > now {
 		return nil, false
@@ -298,14 +305,13 @@ func (l *Line) unlend() {
 	}
 }
 
-// lose decides about the next packet. It draws the same number of variates
-// whatever the parameters, so that changing them does not shift the rest.
+// lose decides about the next packet, by its index alone.
 func (l *Line) lose() bool {
-	u, v := l.loss.Float64(), l.loss.Float64()
-	g := l.params.Burst
+	i, g := l.loss.next(), l.params.Burst
 	if g == (GilbertElliott{}) {
-		return u < l.params.Loss
+		return l.params.Loss > 0 && l.loss.unit(i, 0) < l.params.Loss
 	}
+	u, v := l.loss.unit(i, 0), l.loss.unit(i, 1)
 	if l.bad {
 		l.bad = v >= g.ToGood
 	} else {
@@ -443,12 +449,12 @@ func (l *Line) depart(at ndn.Time, to int) {
 		l.pool.release(l.waiting.pop().p)
 	}
 	due := at.Add(l.params.Delay)
-	// Drawn always, for the same reason as in lose.
-	if u := l.jitter.Float64(); l.params.Jitter > 0 {
-		due += ndn.Time((2*u - 1) * float64(l.params.Jitter))
+	draw := l.jitter.next()
+	if l.params.Jitter > 0 {
+		due += ndn.Time((2*l.jitter.unit(draw, 0) - 1) * float64(l.params.Jitter))
 	}
 	if l.params.Noise > 0 {
-		due = due.Add(min(10*l.params.Noise, time.Duration(l.jitter.ExpFloat64()*float64(l.params.Noise))))
+		due = due.Add(min(10*l.params.Noise, time.Duration(l.jitter.exp(draw, 1)*float64(l.params.Noise))))
 	}
 	if !l.params.Reorder {
 		due = max(due, l.last)
