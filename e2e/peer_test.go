@@ -26,6 +26,7 @@ type peer struct {
 	remote netip.AddrPort
 
 	link   *lp.Link
+	ignore []ndn.Name  // packets of these names are skipped
 	frames chan []byte // what arrived; closed at the end of a stream
 }
 
@@ -155,7 +156,7 @@ func (p *peer) receive(what string) *ndn.Packet {
 				p.send(ndn.AppendLpPacket(nil, &h, pkt.Wire()))
 				continue
 			}
-			if ok {
+			if ok && !p.ignored(pkt) {
 				// The view of a reassembled packet lasts until the next one.
 				fields := pkt.LpFields
 				fields.PitToken, fields.Announcement = bytes.Clone(fields.PitToken), bytes.Clone(fields.Announcement)
@@ -183,6 +184,18 @@ func (p *peer) expect(kind ndn.Kind, name ndn.Name) *ndn.Packet {
 		p.t.Fatalf("waiting for %s, got %s %s", what, kindName(pkt.Kind), got)
 	}
 	return pkt
+}
+
+// echo begins the names by which our forwarder finds out whether a neighbour
+// that is silent gets what it sends.
+var echo = ndn.MustName("/localhop/ndnpop/echo")
+
+func (p *peer) ignored(pkt *ndn.Packet) bool {
+	n := pkt.Interest.Name
+	if pkt.Kind == ndn.KindData {
+		n = pkt.Data.Name
+	}
+	return n.HasPrefix(echo) || slices.ContainsFunc(p.ignore, n.Equal)
 }
 
 func (p *peer) expectInterest(name ndn.Name) *ndn.Packet {
