@@ -31,20 +31,19 @@ type item struct {
 	before  bool
 }
 
-// isListing reports whether the name of an object, without its version, is
-// that of a listing.
-func isListing(n ndn.Name, versioned bool) bool {
-	at := -1
-	if versioned {
-		at = -2
+// IsListing reports whether the name of an object, with its version or
+// without, is that of a directory's listing.
+func IsListing(n ndn.Name) bool {
+	c, ok := n.At(-1)
+	if ok && c.Type == ndn.TypeVersion {
+		c, ok = n.At(-2)
 	}
-	c, ok := n.At(at)
 	return ok && c.Type == ndn.TypeKeyword && string(c.Value) == "ls"
 }
 
 // Open implements output.Target.
 func (t *item) Open(o *consumer.Object) (consumer.Resume, error) {
-	if t.listing = isListing(o.Name, o.HasVersion); t.listing {
+	if t.listing = IsListing(o.Name); t.listing {
 		if o.HasSize && o.Size > maxListing {
 			return consumer.Resume{}, fmt.Errorf("%w of %s: %d bytes are too many", ErrListing, t.name, o.Size)
 		}

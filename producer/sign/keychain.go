@@ -28,7 +28,7 @@ import (
 // Errors of keychains.
 var (
 	ErrNoKey    = errors.New("not in the keychain")
-	ErrKeychain = errors.New("there is no such keychain")
+	ErrKeychain = errors.New("there is no keychain")
 	ErrKeyType  = errors.New("unknown kind of key")
 )
 
@@ -98,8 +98,11 @@ func OpenKeychain(uri string, create bool) (*Keychain, error) {
 	}
 	k := &Keychain{dir: dir}
 	files, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w at %s; \"ndnpop key generate\" makes one", ErrKeychain, dir)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; \"ndnpop key generate\" makes one", ErrKeychain, err)
+		return nil, fmt.Errorf("%w: %w", ErrKeychain, err)
 	}
 	var certs []certfile.Certificate
 	for _, f := range files {

@@ -52,7 +52,17 @@ func appError(uri string, err error) error {
 	case errors.Is(err, os.ErrPermission):
 		return withCode(exitGaveUp, fmt.Errorf("%w; this user may not use the forwarder's socket", err))
 	case errors.Is(err, serve.ErrUnreachable):
-		return withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, cause(err)))
+		return withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, reason(cause(err))))
+	}
+	return err
+}
+
+// reason is the system's own word for why something failed, if it has one:
+// the rest is said already where this is used.
+func reason(err error) error {
+	var no syscall.Errno
+	if errors.As(err, &no) {
+		return no
 	}
 	return err
 }

@@ -23,6 +23,7 @@ import (
 	"ndnpop/consumer/cc"
 	"ndnpop/consumer/output"
 	"ndnpop/consumer/run"
+	"ndnpop/consumer/tree"
 	"ndnpop/consumer/verify"
 	"ndnpop/face"
 	"ndnpop/ndn"
@@ -290,6 +291,9 @@ func runCat(ctx context.Context, e *env, f *catFlags, p *catPlan) (err error) {
 	if err == nil && !f.quiet && (f.verbose || isTerminal(e.stderr)) {
 		fmt.Fprintln(e.stderr, s.line())
 	}
+	if err == nil && !f.quiet && tree.IsListing(res.Object.Name) && !tree.IsListing(p.fetch.Name) {
+		fmt.Fprintf(e.stderr, "%s is a directory, and this is its listing; its files come with: ndnpop cat '%s' -o DIR/\n", p.fetch.Name, p.fetch.Name)
+	}
 	return catError(ctx, f, err)
 }
 
@@ -304,7 +308,7 @@ func catDial(transport string) (face.Server, func() (face.Server, error), error)
 		return nil, nil, withCode(exitGaveUp, fmt.Errorf("%w; this user may not use the forwarder's socket", err))
 	}
 	if err != nil {
-		return nil, nil, withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, err))
+		return nil, nil, withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, reason(err)))
 	}
 	return tr, open, nil
 }

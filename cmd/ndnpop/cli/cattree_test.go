@@ -125,7 +125,13 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s: %d bytes, code %d, %s", name, len(out), code, msg)
 		}
 	}
-	// A person who forgets the slash is told.
+	// A person who forgets the slash or -o is told.
+	if _, msg, code := cat(t, "/site/my%20tree", transport); code != exitDone || !strings.Contains(msg, "cat '/site/my%20tree' -o DIR/") {
+		t.Errorf("code %d, %s", code, msg)
+	}
+	if _, msg, code := cat(t, "/site/my%20tree/32=ls", transport); code != exitDone || msg != "" {
+		t.Errorf("code %d, %s", code, msg)
+	}
 	if _, msg, code := cat(t, "/site/my%20tree", transport, "-o", t.TempDir()); code != exitFailed || !strings.Contains(msg, "/ fetches a tree into it") {
 		t.Errorf("code %d, %s", code, msg)
 	}

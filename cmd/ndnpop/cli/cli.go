@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -126,9 +127,14 @@ func newRoot(e *env) *cobra.Command {
 // usage.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		err := check(c, args)
+		if err == nil {
+			return nil
 		}
-		return nil
+		if !c.HasSubCommands() {
+			// How many arguments there should be says less than which.
+			err = fmt.Errorf("usage: %s, not %d arguments", strings.TrimSuffix(c.UseLine(), " [flags]"), len(args))
+		}
+		return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	}
 }

@@ -59,7 +59,7 @@ func TestPingFails(t *testing.T) {
 		code int
 		says string
 	}{
-		{"ping", exitUsage, "accepts 1 arg"},
+		{"ping", exitUsage, "usage: ndnpop ping PREFIX, not 0 arguments"},
 		{"ping /x -i 0", exitUsage, "--interval"},
 		{"ping /x -o 0", exitUsage, "--timeout"},
 		{"ping /x -c 0", exitUsage, "--count"},

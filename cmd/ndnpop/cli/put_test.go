@@ -174,8 +174,8 @@ func TestPutFails(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{}, exitUsage, "between 1 and 2 arg"},
-		{[]string{"/x", f, f}, exitUsage, "between 1 and 2 arg"},
+		{[]string{}, exitUsage, "usage: ndnpop put NAME [PATH or -], not"},
+		{[]string{"/x", f, f}, exitUsage, "usage: ndnpop put NAME [PATH or -], not"},
 		{[]string{"/", f}, exitUsage, "at least one"},
 		{[]string{"/x/../y", f}, exitUsage, "not an NDN name"},
 		{[]string{"/x/32=metadata", f}, exitUsage, "32=metadata in /x/32=metadata is not generic"},
