@@ -520,7 +520,7 @@ func TestDeterministic(t *testing.T) {
 		fl.ok()
 		return tr.String()
 	}
-	if run() != run() {
+	if first, second := run(), run(); first != second {
 		t.Fatal("the same seed gave two traces")
 	}
 }

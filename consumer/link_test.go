@@ -180,7 +180,6 @@ type flow struct {
 	nonces                 map[[2]uint64]bool
 	bytesAt                func(now ndn.Time, size int)
 	p                      ndn.Packet
-	out                    bytes.Buffer
 	sink                   *testSink
 }
 

@@ -271,7 +271,7 @@ func TestDeterminism(t *testing.T) {
 		return h.Sum64()
 	}
 	for i := range uint64(5) {
-		if sum(1, i) != sum(1, i) {
+		if first, second := sum(1, i), sum(1, i); first != second {
 			t.Fatalf("script %d differs", i)
 		}
 	}

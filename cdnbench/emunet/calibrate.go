@@ -41,9 +41,9 @@ type Calibration struct {
 	Unexplained int
 }
 
-func (c Calibration) String() string {
+func (m Calibration) String() string {
 	return fmt.Sprintf("%s: RTT %v (want %v, p99 %v), loss %.3f %% (want %.3f %%) of %d, %d unexplained",
-		c.Link, c.RTT, c.WantRTT, c.RTT99, 100*c.Loss, 100*c.WantLoss, c.Sent, c.Unexplained)
+		m.Link, m.RTT, m.WantRTT, m.RTT99, 100*m.Loss, 100*m.WantLoss, m.Sent, m.Unexplained)
 }
 
 // minJudged is the RTT below which the way through the two kernels is more than

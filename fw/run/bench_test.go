@@ -74,7 +74,6 @@ type fetcher struct {
 	tr     face.Transport
 	out    face.Frames
 	next   uint64
-	want   uint64
 	got    uint64
 	done   chan struct{}
 	target atomic.Uint64

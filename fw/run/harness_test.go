@@ -67,7 +67,6 @@ type app struct {
 	// goroutine; otherwise packets go to in.
 	answer func(p *ndn.Packet, reply func(wire []byte, f *ndn.LpFields))
 	done   chan error
-	start  ndn.Time
 }
 
 type packet struct {

@@ -25,7 +25,7 @@ func TestTheSameSeedGivesTheSameRun(t *testing.T) {
 		r.Run(time.Second)
 		return fmt.Sprint(r.Sends, c.Arrivals)
 	}
-	if run(1) != run(1) {
+	if first, second := run(1), run(1); first != second {
 		t.Error("two runs differ")
 	}
 	if run(1) == run(2) {
