@@ -3,7 +3,6 @@ package mgmt
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,11 +13,11 @@ import (
 	enc "github.com/named-data/ndnd/std/encoding"
 	ndnd "github.com/named-data/ndnd/std/ndn"
 	"github.com/named-data/ndnd/std/ndn/spec_2022"
-	"github.com/named-data/ndnd/std/security"
 	"github.com/named-data/ndnd/std/security/signer"
 	"github.com/named-data/ndnd/std/types/optional"
 
 	"ndnpop/ndn"
+	"ndnpop/ndn/certfile"
 )
 
 // Config says who may manage the forwarder. The zero value allows every local
@@ -153,36 +152,23 @@ func loadCertificates(files []string, read func(string) ([]byte, error)) (all []
 	return all, nil
 }
 
-// parseCertificates reads the certificates of a file: TLV, ndnd's PEM, or the
-// bare base64 of ndnsec.
+// parseCertificates reads the certificates of a file, in any form that
+// certfile reads.
 func parseCertificates(b []byte) ([]certificate, error) {
-	_, wires, err := security.DecodeFile(b)
+	certs, _, err := certfile.Decode(b)
 	if err != nil {
-		raw, err64 := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(b)), ""))
-		if err64 != nil {
-			return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
-		}
-		if _, wires, err = security.DecodeFile(raw); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
-		}
+		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
-	if len(wires) == 0 {
-		return nil, ErrCertificate
+	if len(certs) == 0 {
+		return nil, fmt.Errorf("%w but a secret key", ErrCertificate)
 	}
 	var out []certificate
-	for _, w := range wires {
-		d, _, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(w))
+	for _, c := range certs {
+		d, _, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(c.Data.Wire))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
 		}
-		key, err := security.GetKeyNameFromCertName(d.Name())
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrCertificate, d.Name(), err)
-		}
-		c := certificate{keyName: ndn.FromNdnd(key), data: d}
-		from, to := d.Signature().Validity()
-		c.notBefore, c.notAfter = from.GetOr(time.Time{}), to.GetOr(time.Time{})
-		out = append(out, c)
+		out = append(out, certificate{keyName: c.Key, data: d, notBefore: c.NotBefore, notAfter: c.NotAfter})
 	}
 	return out, nil
 }
