@@ -66,18 +66,20 @@ func points(x, y []float64) plotter.XYs {
 func (f *Plot) write(dir string) error {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = f.XLabel, f.YLabel
-	p.Legend.Top = true
+	legend := plot.NewLegend()
+	legend.Top, legend.Left = true, true
+	legend.TextStyle.Font.Size = vg.Points(10)
 	p.Add(plotter.NewGrid())
 	if f.XLog {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
-	if err := f.addLines(p); err != nil {
+	if err := f.addLines(p, &legend); err != nil {
 		return err
 	}
 	if err := f.addBoxes(p); err != nil {
 		return err
 	}
-	if err := f.addBars(p); err != nil {
+	if err := f.addBars(p, &legend); err != nil {
 		return err
 	}
 	if len(f.Lines)+len(f.Boxes)+len(f.Bars) == 0 {
@@ -100,11 +102,24 @@ func (f *Plot) write(dir string) error {
 		l.Color, l.Dashes = color.Gray{90}, dashes
 		p.Add(l)
 	}
-	if len(f.Bars) > 0 && p.Y.Min > 0 {
+	// Zero belongs in the picture unless all that happens is far from it.
+	if p.Y.Min > 0 && (len(f.Bars) > 0 || p.Y.Min < 0.6*p.Y.Max) {
 		p.Y.Min = 0
 	}
+	p.Y.Max += 0.03 * (p.Y.Max - p.Y.Min)
 	c := vgsvg.New(18*vg.Centimeter, 9*vg.Centimeter)
-	p.Draw(draw.New(c))
+	all := draw.New(c)
+	margin := vg.Points(8) // the last tick's label reaches over the axis
+	if names := f.names(); len(names) > 1 {
+		// Beside the plot, where it hides nothing.
+		longest := vg.Length(0)
+		for _, n := range names {
+			longest = max(longest, legend.TextStyle.Width(n))
+		}
+		margin = 1.2*longest + legend.ThumbnailWidth + vg.Points(14)
+		legend.Draw(draw.Crop(all, all.Max.X-margin+vg.Points(8), 0, 0, -vg.Points(4)))
+	}
+	p.Draw(draw.Crop(all, 0, -margin, 0, -vg.Points(4)))
 	w, err := os.Create(filepath.Join(dir, f.Name+".svg"))
 	if err != nil {
 		return err
@@ -116,7 +131,20 @@ func (f *Plot) write(dir string) error {
 	return w.Close()
 }
 
-func (f *Plot) addLines(p *plot.Plot) error {
+// names are those of the legend.
+func (f *Plot) names() (names []string) {
+	for _, l := range f.Lines {
+		if len(l.X) > 0 {
+			names = append(names, l.Name)
+		}
+	}
+	for _, b := range f.Bars {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+func (f *Plot) addLines(p *plot.Plot, legend *plot.Legend) error {
 	for i, s := range f.Lines {
 		if len(s.X) == 0 {
 			continue
@@ -128,7 +156,7 @@ func (f *Plot) addLines(p *plot.Plot) error {
 			}
 			sc.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2), Shape: draw.CircleGlyph{}}
 			p.Add(sc)
-			p.Legend.Add(s.Name, sc)
+			legend.Add(s.Name, sc)
 			continue
 		}
 		l, err := plotter.NewLine(points(s.X, s.Y))
@@ -137,7 +165,7 @@ func (f *Plot) addLines(p *plot.Plot) error {
 		}
 		l.Color, l.Width = colour(i), vg.Points(1.4)
 		p.Add(l)
-		p.Legend.Add(s.Name, l)
+		legend.Add(s.Name, l)
 	}
 	return nil
 }
@@ -158,11 +186,12 @@ func (f *Plot) addBoxes(p *plot.Plot) error {
 	}
 	if len(names) > 0 {
 		p.NominalX(names...)
+		p.X.Min, p.X.Max = -0.5, float64(len(names))-0.5
 	}
 	return nil
 }
 
-func (f *Plot) addBars(p *plot.Plot) error {
+func (f *Plot) addBars(p *plot.Plot, legend *plot.Legend) error {
 	width := vg.Points(max(4, 200/float64(max(1, len(f.Bars)*len(f.BarLabels)))))
 	for i, s := range f.Bars {
 		b, err := plotter.NewBarChart(plotter.Values(s.Values), width)
@@ -172,7 +201,7 @@ func (f *Plot) addBars(p *plot.Plot) error {
 		b.Color, b.LineStyle.Width = colour(i), 0
 		b.Offset = width * vg.Length(float64(i)-float64(len(f.Bars)-1)/2)
 		p.Add(b)
-		p.Legend.Add(s.Name, b)
+		legend.Add(s.Name, b)
 	}
 	if len(f.Bars) > 0 {
 		p.NominalX(f.BarLabels...)
