@@ -45,6 +45,7 @@ type Link struct {
 
 	ask, owed, heard           uint64 // Challenge to send, Response to send, Response received last
 	asking, owing, wasAnswered bool
+	asked                      bool         // by the frame received last, which had no packet
 	fields                     ndn.LpFields // of the packet being sent
 	hdr                        ndn.LpHeader
 }
@@ -79,13 +80,14 @@ func (l *Link) ReceiveFrom(now ndn.Time, sender uint64, frame []byte, p *ndn.Pac
 		return false, ErrOversize
 	}
 	in := &l.in
-	l.wasAnswered = false
+	l.wasAnswered, l.asked = false, false
 	if err := in.Parse(frame); err != nil {
 		l.ctr.InParse++
 		return false, err
 	}
 	if in.HasChallenge {
 		l.owed, l.owing = in.Challenge, true
+		l.asked = in.Fragment == nil
 	}
 	l.heard, l.wasAnswered = in.Response, in.HasResponse
 	if l.rel != nil && !l.rel.receive(now, l, in) {
@@ -203,6 +205,25 @@ func (l *Link) Challenge(n uint64) { l.ask, l.asking = n, true }
 // sent to it. The link answers Challenges of the peer by itself, with the next
 // packet that is sent.
 func (l *Link) Response() (n uint64, ok bool) { return l.heard, l.wasAnswered }
+
+// Asked reports whether the frame that was received last carried a Challenge
+// and no packet: the peer waits for the Response now.
+func (l *Link) Asked() bool { return l.asked }
+
+// Idle appends a frame without a packet, which peers ignore but for the
+// Challenge and the Response that are due.
+func (l *Link) Idle(out *face.Frames) {
+	l.fields = ndn.LpFields{}
+	l.hdr = ndn.LpHeader{
+		LpFields:  &l.fields,
+		Challenge: l.ask, HasChallenge: l.asking,
+		Response: l.owed, HasResponse: l.owing,
+	}
+	l.asking, l.owing = false, false
+	start := len(out.Buf)
+	out.Buf = ndn.AppendLpPacket(out.Buf, &l.hdr, nil)
+	l.sent(start, out)
+}
 
 // fit sends wire in one frame or in several.
 func (l *Link) fit(now ndn.Time, wire []byte, out *face.Frames) error {

@@ -114,6 +114,10 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 			f.alarms.arm(fc.idle, fc.lastIn.Add(l.opts.IdleTimeout))
 		}
 	}
+	if isDatagram(fc.uri) && n.listener == nil {
+		fc.greeting = newAlarm(fc.greet)
+		f.alarms.arm(fc.greeting, f.clock.now())
+	}
 	f.emit(Event{Kind: FaceCreated, Face: fc.snapshot(f.clock.now())})
 	return fc, nil
 }
@@ -165,7 +169,7 @@ func (f *Forwarder) destroy(fc *netFace, why error) bool {
 	f.mu.Unlock()
 
 	f.removeFaceRoutes(fc.id)
-	for _, a := range []*alarm{fc.timer, fc.idle, fc.probe} {
+	for _, a := range []*alarm{fc.timer, fc.idle, fc.probe, fc.greeting} {
 		if a != nil {
 			f.alarms.disarm(a)
 		}

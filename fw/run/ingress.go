@@ -54,6 +54,9 @@ func (r *ingress) parse(now ndn.Time, sender uint64, frames [][]byte) (n int, re
 		if fc.budget != nil && fc.budgetInLocked(now, frame, p, ok) {
 			ok = false
 		}
+		if !ok && fc.link.Asked() {
+			fc.answerLocked(now)
+		}
 		if ok {
 			switch p.Kind {
 			case ndn.KindInterest:

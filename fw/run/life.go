@@ -36,6 +36,9 @@ func (f *Forwarder) faceUp(fc *netFace, tr face.Transport) {
 	}
 	fc.mu.Unlock()
 	if change {
+		if fc.greeting != nil {
+			f.alarms.arm(fc.greeting, f.clock.now())
+		}
 		f.call(func(now ndn.Time, s *fw.Shard) { s.FaceUp(now, fc.id) })
 		f.emit(Event{Kind: FaceUp, Face: fc.snapshot(f.clock.now())})
 	}

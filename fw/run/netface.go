@@ -43,6 +43,7 @@ type netFace struct {
 	trMTU       int  // last seen
 	lastIn      ndn.Time
 	idle        *alarm         // of an on-demand datagram face
+	greeting    *alarm         // of a dialled datagram face
 	budget      *budget        // of a peer that nobody configured; nil: no bound
 	probe       *alarm         // of the probation of a datagram face that had been refused
 	probing     face.Transport // what is on probation; nil: none is
@@ -222,9 +223,13 @@ func (fc *netFace) afterFragments() {
 	fc.mu.Lock()
 	deadline := fc.link.Deadline()
 	gaveUp := fc.gaveUpLocked()
+	pending := fc.out != nil
 	fc.mu.Unlock()
 	fc.f.alarms.arm(fc.timer, deadline)
 	fc.f.gaveUp(fc, gaveUp)
+	if pending {
+		fc.flush()
+	}
 }
 
 // gaveUpLocked copies the Interests that the link gave up on.
