@@ -142,7 +142,7 @@ func blackHoleOnce(t *testing.T, file string) failoverStats {
 	testbin.Eventually(t, patience, "put to serve", func() bool { return said.Contains("fetch it with") })
 
 	out, stats := filepath.Join(dir, "out"), filepath.Join(dir, "stats.json")
-	cat, _ := start(t, hosts["edge"], edge.sock, "cat", name, "-o", out, "--stats", stats, "--pacing", "200mbit", "--progress", "never", "--trace", "/tmp/t4/hole.jsonl")
+	cat, _ := start(t, hosts["edge"], edge.sock, "cat", name, "-o", out, "--stats", stats, "--pacing", "200mbit", "--progress", "never")
 	realtime(t, os.Getpid(), origin.cmd.Process.Pid, mids[0].cmd.Process.Pid, mids[1].cmd.Process.Pid, edge.cmd.Process.Pid, put.Process.Pid, cat.Process.Pid)
 	t.Cleanup(func() { must(setPolicy(os.Getpid(), unix.SchedAttr{Policy: unix.SCHED_NORMAL})) })
 	testbin.Eventually(t, patience, "a third to be through", func() bool {
@@ -156,12 +156,6 @@ func blackHoleOnce(t *testing.T, file string) failoverStats {
 	}
 	if err := n.Verify(); err != nil {
 		t.Log(err)
-	}
-	for _, nn := range []*hostNode{edge, mids[1], origin} {
-		for _, w := range [][]string{{"ctl", "status", "--json"}, {"ctl", "face", "list", "--json"}} {
-			p, _ := run(t, "unix://"+nn.sock, w...)
-			t.Log(nn.h.Name(), p.Stdout)
-		}
 	}
 	sameFile(t, out, file)
 	return readFailoverStats(t, stats)
