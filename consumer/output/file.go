@@ -95,11 +95,27 @@ func openPart(path, rng string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Lock(f); err != nil {
+	if err := claim(f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%w: %s", ErrBusy, part)
+		return nil, err
 	}
 	return &File{path: path, part: part, f: f, rng: rng, isNew: isNew}, nil
+}
+
+// claim locks a part file. Whoever had it may have given it its final name
+// since it was opened: that file is nobody's to write any more.
+func claim(f *os.File) error {
+	err := Lock(f)
+	if err == nil {
+		var mine, there os.FileInfo
+		if mine, err = f.Stat(); err == nil {
+			there, err = os.Lstat(f.Name())
+		}
+		if err == nil && os.SameFile(mine, there) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s", ErrBusy, f.Name())
 }
 
 func (f *File) journal() string { return f.part + ".journal" }
@@ -197,14 +213,10 @@ func (f *File) save() error {
 // Commit implements Target: the content is made durable before it gets its
 // name, so that not even a power failure leaves wrong bytes there.
 func (f *File) Commit() error {
-	err := f.f.Sync()
-	if e := f.f.Close(); err == nil {
-		err = e
+	if err := f.f.Sync(); err != nil {
+		return errors.Join(err, f.f.Close())
 	}
-	if err == nil {
-		err = os.Rename(f.part, f.path)
-	}
-	if err != nil {
+	if err := publish(f.f, f.path); err != nil {
 		return err
 	}
 	if err := ignoreMissing(os.Remove(f.journal())); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 
@@ -14,7 +15,8 @@ import (
 
 // journal says what a part file holds: of which object, how much, and where
 // to go on. The checksum covers the first Done bytes of the part file, so that
-// pages that a crash kept from the disk are noticed.
+// pages that a crash kept from the disk are noticed; Check covers the rest, since
+// a place that is not where the part file ends would put wrong bytes after it.
 type journal struct {
 	Format      int    `json:"journal"` // journalFormat
 	Name        string `json:"name"`    // with the version
@@ -26,10 +28,11 @@ type journal struct {
 	Final       uint64 `json:"final"`
 	HasFinal    bool   `json:"has_final"`
 	CRC32C      uint32 `json:"crc32c"`
+	Check       uint32 `json:"check"` // of the other fields
 }
 
 const (
-	journalFormat  = 1
+	journalFormat  = 2
 	maxJournalSize = 64 << 10
 	maxDone        = 1 << 62
 )
@@ -52,6 +55,8 @@ func parseJournal(b []byte) (journal, error) {
 	switch {
 	case j.Format != journalFormat:
 		return journal{}, fmt.Errorf("%w: format %d, not %d", ErrJournal, j.Format, journalFormat)
+	case j.Check != j.checksum():
+		return journal{}, fmt.Errorf("%w: it is damaged", ErrJournal)
 	case j.Done > maxDone || j.Segment > maxDone || j.Skip > maxDone || j.Final > maxDone ||
 		j.SegmentSize > ndn.MaxPacketSize:
 		return journal{}, fmt.Errorf("%w: a number in it is too large", ErrJournal)
@@ -60,6 +65,12 @@ func parseJournal(b []byte) (journal, error) {
 		return journal{}, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	return j, nil
+}
+
+// checksum is the CRC32C of all fields but Check.
+func (j *journal) checksum() uint32 {
+	return crc32.Checksum(fmt.Appendf(nil, "%d %q %d %q %d %d %d %d %t %d", j.Format, j.Name, j.SegmentSize, j.Range,
+		j.Segment, j.Skip, j.Done, j.Final, j.HasFinal, j.CRC32C), castagnoli)
 }
 
 func (j *journal) resume() consumer.Resume {
@@ -95,6 +106,7 @@ func readJournal(path string) (journal, error) {
 // save replaces the journal at path at once: a crash leaves the old or the
 // new one.
 func (j *journal) save(path string) error {
+	j.Check = j.checksum()
 	b, err := json.Marshal(j)
 	if err != nil {
 		return err

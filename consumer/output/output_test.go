@@ -3,10 +3,12 @@ package output
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -150,6 +152,94 @@ func TestUnversionedIsNotResumed(t *testing.T) {
 	}
 }
 
+// A journal that says another place than it did is refused: bytes of elsewhere
+// would follow.
+func TestDamagedJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f := create(t, path)
+	mustWrite(t, f, strings.Repeat("x", 300), 300)
+	f.Abort(errors.New("interrupted"))
+	good, err := os.ReadFile(path + ".part.journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range good {
+		if c < '0' || c > '9' {
+			continue
+		}
+		b := bytes.Clone(good)
+		b[i] ^= 1
+		os.WriteFile(path+".part.journal", b, 0o600)
+		if g, err := ResumeFile(t.Context(), path, "all", nil); !errors.Is(err, ErrJournal) {
+			t.Errorf("%s: %v", b, err)
+			if err == nil {
+				g.f.Close()
+			}
+		}
+	}
+}
+
+// A fetch that opened the part file before another completed it does not write
+// to what has the final name now.
+func TestPartFileOfAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f := create(t, path)
+	mustWrite(t, f, "content", 7)
+	late, err := os.OpenFile(path+".part", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(late); !errors.Is(err, ErrBusy) {
+		t.Errorf("claimed what is called %s now: %v", path, err)
+	}
+}
+
+// Two fetches in turn, as fast as can be, never cut each other's file short.
+func TestTwoFetchesOfOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	const content = "the whole content"
+	fetch := func() error {
+		f, err := CreateFile(path, "all")
+		if errors.Is(err, ErrBusy) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := f.Open(&objectV1); err != nil {
+			return err
+		}
+		if err := f.Write([]byte(content), consumer.Resume{Done: uint64(len(content))}); err != nil {
+			return err
+		}
+		return f.Commit()
+	}
+	if err := fetch(); err != nil {
+		t.Fatal(err)
+	}
+	var others sync.WaitGroup
+	defer others.Wait()
+	for range 2 {
+		others.Go(func() {
+			for range 500 {
+				if err := fetch(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 2000 {
+		if b, err := os.ReadFile(path); err != nil || string(b) != content {
+			t.Fatalf("%q, %v", b, err)
+		}
+	}
+}
+
 // A fetch that fails before it knows the object leaves an older part file as
 // it was, and none where there was none.
 func TestAbortBeforeOpen(t *testing.T) {
@@ -257,8 +347,14 @@ func BenchmarkPipe(b *testing.B) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte(`{"journal":1,"name":"/o/v=1","segment_size":100,"range":"all","segment":3,"skip":0,"done":300,"final":0,"has_final":false,"crc32c":12}`))
-	f.Add([]byte(`{"journal":1,"done":18446744073709551615}`))
+	good := journal{Format: journalFormat, Name: "/o/v=1", SegmentSize: 100, Range: "all", Segment: 3, Done: 300, CRC32C: 12}
+	good.Check = good.checksum()
+	b, err := json.Marshal(good)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte(`{"journal":2,"done":18446744073709551615}`))
 	f.Add([]byte(`{} {}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		j, err := parseJournal(b)
