@@ -3,6 +3,7 @@ package fw
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,44 @@ func TestImplicitDigest(t *testing.T) {
 	n.interest(remote3, full, 5)
 	if got := n.want("D403 /a")[0]; !bytes.Equal(got.wire, right) {
 		t.Fatal("the wrong Data")
+	}
+	n.idle()
+}
+
+// TestFullNameOfMostComponents: a digest at the end of the longest name does
+// not make it too long, and finds the Data upstream and in the store.
+func TestFullNameOfMostComponents(t *testing.T) {
+	n := newNet(t, withCS()).route("/", remote1, 1)
+	name := strings.Repeat("/a", ndn.MaxComponents)
+	wire := makeData(name, time.Second, "content")
+	var d ndn.Data
+	if err := d.Parse(wire); err != nil {
+		t.Fatal(err)
+	}
+	sum := d.Digest()
+	full := ndn.MustName(name).Append(ndn.Component{Type: ndn.TypeImplicitDigest, Value: sum[:]}).String()
+	n.interest(local1, full, 1)
+	first := n.want("I401 " + full)[0]
+	n.interest(remote2, full, 1)
+	n.want("N402 " + full + " Duplicate")
+	n.nackFor(first, ndn.NackNoRoute)
+	n.want("N300 " + full + " NoRoute")
+	n.interest(local1, full, 2)
+	n.s.GaveUp(n.now, remote1, n.want("I401 " + full)[0].wire)
+	n.want("N300 " + full + " Congestion")
+	n.interest(local1, full, 3)
+	n.want("I401 " + full)
+	n.receive(remote1, wire, nil)
+	n.want("D300 " + name)
+	n.interest(local2, full, 4)
+	n.want("D301 " + name)
+	// Nothing else may be so long.
+	for i, long := range []string{name + "/a", full + "/a", name + "/a" + full[len(name):]} {
+		n.interest(local1, long, uint32(i))
+		n.want()
+	}
+	if c := n.s.Counters(); c.BadName != 3 {
+		t.Errorf("%d bad names", c.BadName)
 	}
 	n.idle()
 }

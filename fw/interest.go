@@ -73,7 +73,7 @@ func (s *Shard) acceptable(in *face, i *ndn.Interest) bool {
 	switch {
 	case len(i.Wire) > ndn.MaxPacketSize:
 		s.n.BadSize++
-	case i.NameLen > ndn.MaxComponents || i.NameLen == 0:
+	case !fits(i) || i.NameLen == 0:
 		s.n.BadName++
 	case i.HasHopLimit && i.HopLimit == 0:
 		s.n.HopLimit++
@@ -85,6 +85,16 @@ func (s *Shard) acceptable(in *face, i *ndn.Interest) bool {
 		return true
 	}
 	return false
+}
+
+// fits reports whether the tables can hold an Interest's name. A digest at its
+// end is not part of the Data's name, under which they file it.
+func fits(i *ndn.Interest) bool {
+	if i.NameLen == ndn.MaxComponents+1 {
+		_, _, full := i.ImplicitDigest()
+		return full
+	}
+	return i.NameLen <= ndn.MaxComponents
 }
 
 // paramsMatch checks the parameters digest (packet specification,

@@ -12,7 +12,7 @@ func (s *Shard) nack(now ndn.Time, in *face, p *ndn.Packet) {
 	case !in.pointToPoint():
 		s.n.NackMultiAcc++
 		return
-	case p.Interest.NameLen > ndn.MaxComponents || p.Interest.NameLen == 0:
+	case !fits(&p.Interest) || p.Interest.NameLen == 0:
 		s.n.BadName++
 		return
 	}
@@ -41,7 +41,7 @@ func (s *Shard) nack(now ndn.Time, in *face, p *ndn.Packet) {
 func (s *Shard) GaveUp(now ndn.Time, on ndn.FaceID, interest []byte) {
 	s.n.GaveUp++
 	i := &s.given
-	if s.faces.get(on) == nil || i.Parse(interest) != nil || i.NameLen > ndn.MaxComponents {
+	if s.faces.get(on) == nil || i.Parse(interest) != nil || !fits(i) {
 		s.n.GaveUpUnknown++
 		return
 	}

@@ -59,8 +59,8 @@ type Shard struct {
 	event *arrival
 
 	// Scratch space, valid within one call.
-	hashes  [ndn.MaxComponents + 1]uint64
-	hashes2 [ndn.MaxComponents + 1]uint64
+	hashes  [ndn.MaxComponents + 2]uint64
+	hashes2 [ndn.MaxComponents + 2]uint64
 	matches []*table.PitEntry
 	walk    []walked
 	hops    []table.NextHop

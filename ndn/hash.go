@@ -28,11 +28,12 @@ func NewHasher(seed uint64) Hasher {
 func (h Hasher) Root() uint64 { return h.root }
 
 // Prefixes appends to dst the hashes of the prefixes of n: dst[0] belongs to
-// the empty name, dst[i] to the first i components, up to MaxComponents.
+// the empty name, dst[i] to the first i components, up to MaxComponents and an
+// implicit digest.
 func (h Hasher) Prefixes(n Name, dst []uint64) []uint64 {
 	x := h.root
 	dst = append(dst, x)
-	for c := 0; len(n) > 0 && c < MaxComponents; c++ {
+	for c := 0; len(n) > 0 && c <= MaxComponents; c++ {
 		_, l, hl, err := ReadTL(n)
 		if err != nil {
 			break

@@ -14,7 +14,7 @@ func TestHasherAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := Name(nil).Append(rapid.SliceOfN(genComponent, 0, MaxComponents+3).Draw(t, "components")...)
 		hs := h.Prefixes(n, nil)
-		if len(hs) != min(n.Len(), MaxComponents)+1 || hs[0] != h.Root() {
+		if len(hs) != min(n.Len(), MaxComponents+1)+1 || hs[0] != h.Root() {
 			t.Fatalf("%d hashes of %d components", len(hs), n.Len())
 		}
 		for i, x := range hs {

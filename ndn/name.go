@@ -5,7 +5,8 @@ import (
 )
 
 // MaxComponents is the largest number of components of a name that the
-// forwarder's tables hold (NFD: NameTree::getMaxDepth).
+// forwarder's tables hold (NFD: NameTree::getMaxDepth). An implicit digest at
+// the end of an Interest's name does not count: the Data's name lacks it.
 const MaxComponents = 32
 
 // Name is the TLV-VALUE of a Name element: its components one after another.
