@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ndnpop/consumer/tree"
 	"ndnpop/mgmt"
 	"ndnpop/ndn"
 	"ndnpop/ndn/certfile"
@@ -284,7 +285,11 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 		}
 		if !f.quiet {
 			fmt.Fprintf(e.stderr, "publishing %s as %s\n%s", src.what, versioned, describe)
-			fmt.Fprintf(e.stderr, "fetch it with: ndnpop cat '%s'\n", p.prefix)
+			into := ""
+			if tree.IsListing(versioned) {
+				into = " -o DIR/"
+			}
+			fmt.Fprintf(e.stderr, "fetch it with: ndnpop cat '%s'%s\n", p.prefix, into)
 		}
 	}
 	run, cancel := context.WithCancelCause(ctx)
