@@ -103,7 +103,7 @@ type Bbr struct {
 
 	recovering   bool
 	conserving   bool
-	conserveTx   uint64 // conservation ends with a Data of a later transmission
+	repairTx     uint64 // the round of recovery ends with a Data of a later transmission
 	priorCwnd    float64
 	idleRestart  bool
 	probeMinTx   uint64 // the round at the small window has passed after this one
@@ -197,13 +197,13 @@ func (b *Bbr) OnLoss(l *Loss) {
 	if l.Kind == LossTimeout && l.Inflight == 0 {
 		// Everything is gone: STARTUP's growth is judged anew.
 		b.saveCwnd()
-		b.recovering, b.conserving = true, false
+		b.recovering, b.conserving, b.repairTx = true, false, l.HighTx
 		b.cwnd, b.fullBw = bbrMinCwnd, 0
 		return
 	}
 	if !b.recovering {
 		b.saveCwnd()
-		b.recovering, b.conserving, b.conserveTx = true, true, l.HighTx
+		b.recovering, b.conserving, b.repairTx = true, true, l.HighTx
 		b.cwnd = max(bbrMinCwnd, float64(l.Inflight+1))
 	}
 }
@@ -436,16 +436,16 @@ func (b *Bbr) setCwnd(s *Sample) {
 	if s.Losses > 0 && b.recovering {
 		b.cwnd = max(bbrMinCwnd, b.cwnd-float64(s.Losses))
 	}
-	if b.recovering && s.Unrepaired == 0 {
-		b.recovering, b.conserving = false, false
+	if b.recovering && !b.conserving && (s.Unrepaired == 0 || s.Tx > b.repairTx) {
+		b.recovering = false
 		b.cwnd = max(b.cwnd, b.priorCwnd)
 	}
 	if b.conserving {
-		if s.Tx <= b.conserveTx {
+		if s.Tx <= b.repairTx {
 			b.cwnd = max(b.cwnd, float64(s.Inflight+1))
 			return
 		}
-		b.conserving = false
+		b.conserving, b.repairTx = false, s.HighTx
 	}
 	switch {
 	case b.full:

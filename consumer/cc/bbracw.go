@@ -51,7 +51,7 @@ func (a *BbrAcw) adapt(s *Sample) {
 		a.drMax += (mid - a.drMax) * acwPull
 		a.drMin += (mid - a.drMin) * acwPull
 	}
-	if s.Rate <= 0 || s.RateAppLimited || s.RTT <= 0 || a.rtprop <= 0 {
+	if s.Rate <= 0 || s.RateAppLimited || s.Tx <= a.probeEndTx || s.RTT <= 0 || a.rtprop <= 0 {
 		return
 	}
 	if a.drMax == 0 {

@@ -340,7 +340,7 @@ func TestBbrAcwGain(t *testing.T) {
 		a := x.(*BbrAcw)
 		a.mode, a.rtprop = bbrProbeBW, 20*ms
 		a.drMin, a.drMax = 2e6, 10e6
-		a.adapt(&Sample{RTT: 40 * ms, Rate: c.rate})
+		a.adapt(&Sample{Tx: 1, RTT: 40 * ms, Rate: c.rate})
 		if math.Abs(a.gain-c.want) > 1e-9 {
 			t.Errorf("form %s at %v: gain %v, want %v", c.form, c.rate, a.gain, c.want)
 		}
