@@ -112,10 +112,17 @@ func (p *peer) readDatagrams() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err == nil:
+		case err == nil && !idle(b[:n]):
 			p.frames <- bytes.Clone(b[:n])
 		}
 	}
+}
+
+// idle reports whether a frame is a link packet without a packet: a forwarder
+// greets whom it was told to have a face to.
+func idle(frame []byte) bool {
+	var in ndn.LpPacket
+	return in.Parse(frame) == nil && in.Fragment == nil
 }
 
 // send writes bytes as they are: one datagram, or on a stream whatever they
