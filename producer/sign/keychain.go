@@ -51,8 +51,8 @@ type KeyEntry struct {
 }
 
 // Kind is the kind of the key, as Generate takes it.
-func (k *KeyEntry) Kind() string {
-	switch k.signer.Type() {
+func (e *KeyEntry) Kind() string {
+	switch e.signer.Type() {
 	case ndnd.SignatureSha256WithRsa:
 		return "rsa"
 	case ndnd.SignatureSha256WithEcdsa:
@@ -60,7 +60,7 @@ func (k *KeyEntry) Kind() string {
 	case ndnd.SignatureEd25519:
 		return "ed25519"
 	}
-	return fmt.Sprintf("type %d", k.signer.Type())
+	return fmt.Sprintf("type %d", e.signer.Type())
 }
 
 // keychainDir is the directory that a keychain's URI names; an empty one is
