@@ -10,7 +10,7 @@ import (
 
 // Loss is bbr-reno-loss: BBR beside Reno under random loss (2LCCM, figures 9
 // and 10).
-type Loss struct{}
+type Loss struct{ tiny bool }
 
 // Name implements cdnbench.Scenario.
 func (Loss) Name() string { return "bbr-reno-loss" }
@@ -37,6 +37,9 @@ func (s Loss) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result, er
 	payloads := []int{1460, 8000}
 	if o.Quick {
 		controllers, payloads = controllers[:3], nil
+	}
+	if s.tiny {
+		size = 1_000_000
 	}
 	arm := func(c string, payload int, loss float64) string {
 		return fmt.Sprintf("%s, %d B, %g %%", c, payload, 100*loss)

@@ -10,7 +10,7 @@ import (
 
 // Marking is marking: congestion marks by the link service, as NFD gives them,
 // and what Reno and CUBIC make of them.
-type Marking struct{}
+type Marking struct{ tiny bool }
 
 // Name implements cdnbench.Scenario.
 func (Marking) Name() string { return "marking" }
@@ -32,6 +32,9 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 	counts := []int{1, 2, 4, 8}
 	if o.Quick {
 		warm, length, counts = 5*time.Second, 25*time.Second, []int{4}
+	}
+	if s.tiny {
+		warm, length = 300*ms, 900*ms
 	}
 	arm := func(c string, flows int, marks bool) string {
 		if marks {
@@ -84,7 +87,7 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 	at := func(c string, k int, metric string) float64 { return average(r, arm(c, k, true), metric) }
 
 	r.Question = "Do congestion marks, given by the link service as NFD does, spare losses and keep the queue short without leaving the link idle?"
-	r.Setup = fmt.Sprintf("100 Mbit/s, RTT 40 ms, a queue of 200 kB, which is 0.4 of the bandwidth-delay product; marks when it has been longer than 64 KiB for 100 ms. Payload 1400 bytes, %.0f s of which the first %.0f s do not count. Each set-up also without marks. Interest shaping is not part of the program and is not measured.", length.Seconds(), warm.Seconds())
+	r.Setup = fmt.Sprintf("100 Mbit/s, RTT 40 ms, a queue of 200 kB, which is 0.4 of the bandwidth-delay product; marks when it has been longer than 64 KiB for 100 ms. Payload 1400 bytes, %.3g s of which the first %.3g s do not count. Each set-up also without marks. Interest shaping is not part of the program and is not measured.", length.Seconds(), warm.Seconds())
 	r.Findings = fmt.Sprintf("Four CUBIC flows use %.3f of the link with marks, the queue holds %.0f kB on average and drops %.0f packets; without marks they use %.3f, hold %.0f kB and drop %.0f. ",
 		at("cubic", 4, "utilisation"), at("cubic", 4, "mean_queue_kb"), at("cubic", 4, "drops"),
 		average(r, arm("cubic", 4, false), "utilisation"), average(r, arm("cubic", 4, false), "mean_queue_kb"), average(r, arm("cubic", 4, false), "drops"))

@@ -72,7 +72,7 @@ func median(v []float64) float64 {
 }
 
 // MpcSingle is mpc-single: one flow, and its reaction to a loss.
-type MpcSingle struct{}
+type MpcSingle struct{ tiny bool }
 
 // Name implements cdnbench.Scenario.
 func (MpcSingle) Name() string { return "mpc-single" }
@@ -85,10 +85,13 @@ func (MpcSingle) About() string {
 // Run implements cdnbench.Scenario.
 func (s MpcSingle) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result, error) {
 	r, runs := begin(s.Name(), o, 5, 1)
-	warm, length := 40*time.Second, 120*time.Second
+	warm, length, lossAt := 40*time.Second, 120*time.Second, 23*time.Second
 	arms := []contender{{"mpc", "mpc", nil}, {"reno", "reno", nil}, {"mpc, fill 0.1", "mpc", map[string]string{"fill": "0.1"}}, {"cubic", "cubic", nil}, {"bbr", "bbr", nil}}
 	if o.Quick {
 		warm, length, arms = 8*time.Second, 28*time.Second, arms[:2]
+	}
+	if s.tiny {
+		warm, length, lossAt = 300*ms, 900*ms, time.Second
 	}
 	var all []*values
 	var jobs []job
@@ -117,7 +120,7 @@ func (s MpcSingle) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resul
 	all = append(all, reaction)
 	for run := range runs {
 		jobs = append(jobs, job{reaction.arm, run, func(seed uint64) error {
-			m, err := lossReaction(seed)
+			m, err := lossReaction(seed, lossAt)
 			reaction.metrics[run] = m
 			return err
 		}})
@@ -129,7 +132,7 @@ func (s MpcSingle) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resul
 	at := func(arm, metric string) float64 { return average(r, arm, metric) }
 
 	r.Question = "Does a controller that predicts the RTT fill a link, and is its rate steadier than Reno's?"
-	r.Setup = fmt.Sprintf("One flow. %sRTT 25 ms, a buffer of one bandwidth-delay product, %.0f s of which the first %.0f s do not count. The variation is the coefficient of variation; rates are those of the Interests, counted over bins of 25 ms. In the last arm a single Data is dropped after 23 s.",
+	r.Setup = fmt.Sprintf("One flow. %sRTT 25 ms, a buffer of one bandwidth-delay product, %.3g s of which the first %.3g s do not count. The variation is the coefficient of variation; rates are those of the Interests, counted over bins of 25 ms. In the last arm a single Data is dropped after 23 s.",
 		mpcSetup, length.Seconds(), warm.Seconds())
 	r.Calibrated = mpcModel + "Nothing here was fitted to the paper, whose tables were not at hand: 9.4 of 10 Gbit/s is the figure of its testbed."
 	ratio := at("mpc", "rate_variation") / at("reno", "rate_variation")
@@ -150,8 +153,8 @@ func (s MpcSingle) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resul
 
 // lossReaction drops one Data of a flow in its steady state and watches the
 // pacing rate.
-func lossReaction(seed uint64) (map[string]float64, error) {
-	l := mpcLab(1, seed, 23*time.Second, []flow{steady("mpc", mpcRTT, 0, 1, nil)})
+func lossReaction(seed uint64, at time.Duration) (map[string]float64, error) {
+	l := mpcLab(1, seed, at, []flow{steady("mpc", mpcRTT, 0, 1, nil)})
 	n, f := l.net, l.fetches[0]
 	if err := n.Run(l.warm); err != nil {
 		return nil, err
@@ -177,14 +180,14 @@ func lossReaction(seed uint64) (map[string]float64, error) {
 	if !noticed(f.Stats()) {
 		return nil, fmt.Errorf("the loss was not noticed")
 	}
-	at := n.Now()
+	seen := n.Now()
 	share := func() float64 { return f.Controller().PacingRate() * 8 / mpcRate }
 	low, recovered := inf, math.NaN()
-	for n.Now() < at+3*time.Second && math.IsNaN(recovered) {
-		if n.Now() <= at+f.Stats().SRTT {
+	for n.Now() < seen+3*time.Second && math.IsNaN(recovered) {
+		if n.Now() <= seen+f.Stats().SRTT {
 			low = min(low, share())
 		} else if share() >= 0.9 {
-			recovered = (n.Now() - at).Seconds()
+			recovered = (n.Now() - seen).Seconds()
 		}
 		if err := n.Run(n.Now() + ms); err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 )
 
 // MpcBuffers is mpc-buffers: the predictive controller over buffer sizes.
-type MpcBuffers struct{}
+type MpcBuffers struct{ tiny bool }
 
 // Name implements cdnbench.Scenario.
 func (MpcBuffers) Name() string { return "mpc-buffers" }
@@ -30,6 +30,9 @@ func (s MpcBuffers) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resu
 	counts := []int{1, 2, 4, 8}
 	if o.Quick {
 		warm, length, buffers, counts = 8*time.Second, 28*time.Second, []float64{1. / 16, 1. / 4, 1. / 2, 2}, nil
+	}
+	if s.tiny {
+		warm, length = 300*ms, 900*ms
 	}
 	var all []*values
 	var jobs []job
@@ -94,7 +97,7 @@ func (s MpcBuffers) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resu
 	at := func(b float64, metric string) float64 { return average(r, bufferArm(b), metric) }
 
 	r.Question = "How does the predictive controller cope with buffers far smaller and far larger than the bandwidth-delay product?"
-	r.Setup = fmt.Sprintf("Two flows. %sRTT 25 ms, fill 0.5, %.0f s of which the first %.0f s do not count. The paper has 40 Gbit/s and packets of 1 to 8 kB; the rate is scaled down and the size is fixed.", mpcSetup, length.Seconds(), warm.Seconds())
+	r.Setup = fmt.Sprintf("Two flows. %sRTT 25 ms, fill 0.5, %.3g s of which the first %.3g s do not count. The paper has 40 Gbit/s and packets of 1 to 8 kB; the rate is scaled down and the size is fixed.", mpcSetup, length.Seconds(), warm.Seconds())
 	r.Calibrated = mpcModel + "Nothing here was fitted to the paper, whose tables were not at hand."
 	r.Findings = fmt.Sprintf("With 1/16 of a bandwidth-delay product the flows use %.3f of the link and lose %.2f %%; with 1/2 they use %.3f and lose %.3f %%. The median RTT grows from %.1f ms at 1/16 to %.1f ms at %g. ",
 		at(1./16, "utilisation"), 100*at(1./16, "loss"), at(0.5, "utilisation"), 100*at(0.5, "loss"), at(1./16, "rtt_median_ms"), at(buffers[len(buffers)-1], "rtt_median_ms"), buffers[len(buffers)-1])

@@ -10,7 +10,7 @@ import (
 )
 
 // MpcFlows is mpc-flows: several flows of the predictive controller.
-type MpcFlows struct{}
+type MpcFlows struct{ tiny bool }
 
 // Name implements cdnbench.Scenario.
 func (MpcFlows) Name() string { return "mpc-flows" }
@@ -68,6 +68,9 @@ func (s MpcFlows) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 	if o.Quick {
 		warm, length, cases = 10*time.Second, 30*time.Second, cases[:2]
 	}
+	if s.tiny {
+		warm, length = 300*ms, 900*ms
+	}
 	var all []*values
 	var jobs []job
 	kept := make([]*trace, len(cases))
@@ -109,7 +112,7 @@ func (s MpcFlows) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 	at := func(i int, metric string) float64 { return average(r, mpcCases()[i].name, metric) }
 
 	r.Question = "Do several flows of the predictive controller share a link, do they keep to configured caps, and what do different RTTs do?"
-	r.Setup = fmt.Sprintf("%sA buffer of one bandwidth-delay product of 25 ms, %.0f s of which the first %.0f s do not count. Four flows of 25 ms, without caps and with caps of 3, 7, 10 and 20 fortieths of the link (the cap that is set is 3 %% less, for controllers do not count the link header); two flows of 20 and 60 ms. Fill is where between the smallest and the largest RTT the controller aims.", mpcSetup, length.Seconds(), warm.Seconds())
+	r.Setup = fmt.Sprintf("%sA buffer of one bandwidth-delay product of 25 ms, %.3g s of which the first %.3g s do not count. Four flows of 25 ms, without caps and with caps of 3, 7, 10 and 20 fortieths of the link (the cap that is set is 3 %% less, for controllers do not count the link header); two flows of 20 and 60 ms. Fill is where between the smallest and the largest RTT the controller aims.", mpcSetup, length.Seconds(), warm.Seconds())
 	r.Calibrated = mpcModel + "Nothing here was fitted to the paper."
 	r.Findings = fmt.Sprintf("Four equal flows get within %.1f %% of a quarter of the link (Jain's index %.4f); capped ones are within %.2f %% of their caps. ",
 		100*at(0, "worst_miss"), at(0, "jain"), 100*at(1, "worst_miss"))
