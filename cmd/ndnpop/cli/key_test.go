@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,14 +181,22 @@ func TestVerifyRefuses(t *testing.T) {
 			t.Errorf("%s: left behind %v", c.name, left)
 		}
 	}
-	// What was begun without a check is not finished with one.
+	// What was begun with another check is not finished with this one.
+	signedPut(t, transport, "/good/large", "key:/good", dir, 3_000_000)
 	out := filepath.Join(t.TempDir(), "out")
-	for _, s := range []string{"", ".part", ".part.journal"} {
-		if err := os.WriteFile(out+s, []byte(`{"journal":1,"name":"/good/v=1","range":"all","done":0}`), 0o600); err != nil {
-			t.Fatal(err)
+	c := begin(t, nil, "cat", "/good/large", transport, "-o", out, "--max-rate", "20mbit")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		if fi, err := os.Stat(out + ".part"); err == nil && fi.Size() > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing arrives")
 		}
 	}
-	if _, msg, code := cat(t, "/good", transport, "--verify", anchors["/good"], "-o", out, "--resume"); code != exitFailed || !strings.Contains(msg, "verified with") {
+	if code := c.end(errors.New("interrupt signal received")); code != exitInterrupted {
+		t.Fatalf("code %d, %s", code, c.err.String())
+	}
+	if _, msg, code := cat(t, "/good/large", transport, "--verify", anchors["/good"], "-o", out, "--resume"); code != exitFailed || !strings.Contains(msg, "verified with") {
 		t.Errorf("code %d, %s", code, msg)
 	}
 }
