@@ -50,6 +50,7 @@ type node struct {
 	udp, tcp string // host:port of its listeners
 	udp6     string // the same, if asked for
 	admin    string // URL of its HTTP server
+	bin      string // the program; empty: this module's
 }
 
 // startNode starts a forwarder on ports that the system chooses and waits
@@ -81,7 +82,11 @@ func (n *node) start(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(n.dir, "ndnpop.toml")
 	writeFile(t, file, n.toml())
-	n.Proc = testbin.Start(t, testbin.Cmd{Path: testbin.Ndnpop(t), Args: []string{"run", "-c", file}, Dir: n.dir})
+	bin := n.bin
+	if bin == "" {
+		bin = testbin.Ndnpop(t)
+	}
+	n.Proc = testbin.Start(t, testbin.Cmd{Path: bin, Args: []string{"run", "-c", file}, Dir: n.dir})
 	testbin.Eventually(t, patience, "the forwarder to be ready", func() bool {
 		return n.Stderr.Contains(`"message":"ready"`)
 	}, n.Proc)

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,4 +109,141 @@ func killOnce(t *testing.T, file string) failoverStats {
 		t.Error("the second intermediate served next to nothing")
 	}
 	return readFailoverStats(t, stats)
+}
+
+// TestHotChange: a prefix gets one strategy after the other under load, and no
+// Interest is lost: nothing is repeated, refused or left to expire.
+func TestHotChange(t *testing.T) {
+	file := randomFile(t, 100*mb, 9)
+	origin := startNode(t, nodeConf{})
+	serve(t, origin.unix(), "/hot/f", file)
+	edge := startNode(t, nodeConf{
+		capacity: "1MB",
+		faces:    []faceConf{{"origin", origin.tcpURI()}},
+		routes:   []routeConf{{"/hot", "origin", 10}},
+	})
+	dir := t.TempDir()
+	out, stats := filepath.Join(dir, "out"), filepath.Join(dir, "stats.json")
+	cat := ndnpop(t, edge.unix(), "cat", "/hot/f", "-o", out, "--stats", stats, "--pacing", "200mbit", "--progress", "never")
+	changes := 0
+	for cat.Running() {
+		for _, s := range []string{
+			"multicast", "failover", "best-path", "nst", "asf", "random", "load-balance", "self-learning", "best-route",
+		} {
+			if p, code := run(t, edge.unix(), "ctl", "strategy", "set", "/hot", s); code != 0 {
+				t.Fatalf("%s: %s", s, p.Stderr)
+			}
+			changes++
+		}
+	}
+	if code := cat.Wait(t, patience); code != 0 {
+		t.Fatalf("cat ended with %d: %s", code, cat.Stderr)
+	}
+	sameFile(t, out, file)
+	s := readStats(t, stats)
+	if s.Retransmissions != 0 || s.Timeouts != 0 {
+		t.Errorf("%d retransmissions, %d timeouts after %d changes", s.Retransmissions, s.Timeouts, changes)
+	}
+	if n := edge.metric(t, "ndnpop_interests_expired_total"); n != 0 {
+		t.Errorf("%v Interests were not satisfied", n)
+	}
+	t.Logf("%d changes", changes)
+}
+
+// exampleDir holds a strategy in a module of its own, which docs/strategies.md
+// explains.
+func exampleDir() string { return filepath.Join(testbin.Root(), "docs", "examples", "leastloaded") }
+
+// TestStrategyDocument: the code that the document shows is the code that is
+// tested, and is as short as it says.
+func TestStrategyDocument(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(testbin.Root(), "docs", "strategies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, name := range []string{"leastloaded.go", "leastloaded_test.go", "cmd/ndnpop-leastloaded/main.go"} {
+		code, err := os.ReadFile(filepath.Join(exampleDir(), filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(doc), "```go\n"+string(code)+"```\n") {
+			t.Errorf("docs/strategies.md does not show %s as it is", name)
+		}
+		if !strings.HasPrefix(name, "cmd/") {
+			lines += strings.Count(string(code), "\n")
+		}
+	}
+	if lines >= 80 {
+		t.Errorf("the strategy and its test have %d lines", lines)
+	}
+}
+
+// TestStrategyOfAnotherModule: a strategy that this module does not know is
+// tested and built into the whole program in a module of its own, and is chosen
+// by the configuration and by command.
+func TestStrategyOfAnotherModule(t *testing.T) {
+	goCmd := func(args ...string) {
+		t.Helper()
+		c := exec.Command("go", args...)
+		c.Dir = exampleDir()
+		if b, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, b)
+		}
+	}
+	bin := filepath.Join(t.TempDir(), "ndnpop-leastloaded")
+	goCmd("vet", "./...")
+	goCmd("test", "./...")
+	goCmd("build", "-o", bin, "./cmd/ndnpop-leastloaded")
+
+	origin := startNode(t, nodeConf{})
+	file := randomFile(t, 2*mb, 10)
+	serve(t, origin.unix(), "/own/f", file)
+	edge := &node{
+		dir: t.TempDir(), udp: "127.0.0.1:0", tcp: "127.0.0.1:0",
+		conf: nodeConf{
+			faces: []faceConf{{"origin", origin.udpURI()}}, routes: []routeConf{{"/own", "origin", 10}},
+			extra: "[[strategy]]\nprefix = \"/own\"\nstrategy = \"least-loaded\"\nparams = { slack = 3 }\n",
+		},
+	}
+	sock, err := os.MkdirTemp("", "e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sock) })
+	edge.sock, edge.bin = filepath.Join(sock, "s"), bin
+	edge.start(t)
+	ctl := func(args ...string) string {
+		t.Helper()
+		p, code := testbin.Run(t, testbin.Cmd{Path: bin, Args: append([]string{"ctl"}, args...), Env: appEnv(t, edge.unix())}, patience)
+		if code != 0 {
+			t.Fatalf("ctl %v ended with %d: %s", args, code, p.Stderr)
+		}
+		return p.Stdout.String()
+	}
+	if out := ctl("strategy", "list"); !strings.Contains(out, "/own    least-loaded/v=1/slack~3\n") {
+		t.Errorf("the configuration's choice is not in\n%s", out)
+	}
+	trace := testbin.Start(t, testbin.Cmd{Path: bin, Args: []string{"ctl", "strategy", "trace", "/own"}, Env: appEnv(t, edge.unix())})
+	for i := 0; !trace.Stdout.Contains("fewest unanswered"); i++ {
+		if i > 100 {
+			t.Fatalf("the trace tells nothing: %s", trace.Stderr)
+		}
+		got, _ := fetch(t, edge.unix(), "/own/f", "-f")
+		sameFile(t, got, file)
+		ctl("cs", "erase", "/own")
+	}
+	if out := ctl("strategy", "set", "/own", "least-loaded/slack~5"); !strings.Contains(out, "/own: least-loaded/v=1/slack~5") {
+		t.Error(out)
+	}
+	if out := ctl("strategy", "list", "--available"); !strings.Contains(out, "least-loaded/v=1") || !strings.Contains(out, "best-path/v=1") {
+		t.Errorf("not to be chosen: %s", out)
+	}
+	got, _ := fetch(t, edge.unix(), "/own/f", "-f")
+	sameFile(t, got, file)
+	// The program that does not have it says what there is.
+	p, code := run(t, origin.unix(), "ctl", "strategy", "set", "/own", "least-loaded")
+	if code != 1 || !p.Stderr.Contains("the choices are") {
+		t.Errorf("exit %d: %s", code, p.Stderr)
+	}
 }
