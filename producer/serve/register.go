@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/named-data/ndnd/std/types/optional"
+
 	"ndnpop/face"
 	"ndnpop/mgmt"
 	"ndnpop/ndn"
@@ -59,7 +61,7 @@ func (a *App) register(ctx context.Context, c *connection) error {
 	for _, p := range a.cfg.Prefixes {
 		err := ErrNoAnswer
 		for try := 0; try < attempts && errors.Is(err, ErrNoAnswer); try++ {
-			err = a.run(ctx, c, "register", mgmt.Register(p, a.cfg.Origin, 0))
+			err = a.run(ctx, c, "register", registration(p, a.cfg.Origin))
 		}
 		if err == nil {
 			continue
@@ -70,6 +72,15 @@ func (a *App) register(ctx context.Context, c *connection) error {
 		return fmt.Errorf("registering %s: %w", p, err)
 	}
 	return nil
+}
+
+// registration is the command for a prefix. The route is not inherited by
+// longer prefixes: this application would deny what another one publishes
+// there.
+func registration(prefix ndn.Name, origin uint64) *mgmt.ControlParameters {
+	p := mgmt.Register(prefix, origin, 0)
+	p.Flags = optional.Some(uint64(0))
+	return p
 }
 
 // run sends one command and waits for the answer.

@@ -190,7 +190,7 @@ func TestVerifyRefuses(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("nothing arrives")
+			t.Fatalf("nothing arrives: %s", c.err.String())
 		}
 	}
 	if code := c.end(errors.New("interrupt signal received")); code != exitInterrupted {

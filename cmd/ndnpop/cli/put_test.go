@@ -69,6 +69,24 @@ func TestPutFile(t *testing.T) {
 	j.says(&j.err, "served ")
 }
 
+// TestPutNested: whoever publishes a prefix does not stand in the way of who
+// publishes a longer one, whichever came first.
+func TestPutNested(t *testing.T) {
+	transport := forwarder(t)
+	want := map[string][]byte{}
+	for _, name := range []string{"/n/a", "/n", "/n/a/b/c", "/n/a/b"} {
+		path := filepath.Join(t.TempDir(), "f")
+		want[name] = randomFile(t, path, 20_000+len(name))
+		j := begin(t, nil, "put", name, path, transport)
+		j.says(&j.err, "fetch it with")
+	}
+	for name, content := range want {
+		if got, code := fetch(t, name, transport); got != string(content) || code != exitDone {
+			t.Errorf("%s: fetched %d bytes, code %d", name, len(got), code)
+		}
+	}
+}
+
 // TestPutStdin serves standard input while it comes.
 func TestPutStdin(t *testing.T) {
 	transport := forwarder(t)
