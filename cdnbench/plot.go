@@ -109,6 +109,8 @@ func (f *Plot) write(dir string) error {
 	p.Y.Max += 0.03 * (p.Y.Max - p.Y.Min)
 	c := vgsvg.New(18*vg.Centimeter, 9*vg.Centimeter)
 	all := draw.New(c)
+	all.SetColor(color.White)
+	all.Fill(all.Rectangle.Path())
 	margin := vg.Points(8) // the last tick's label reaches over the axis
 	if names := f.names(); len(names) > 1 {
 		// Beside the plot, where it hides nothing.

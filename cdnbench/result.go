@@ -64,8 +64,12 @@ type sample struct {
 	value       float64
 }
 
-// Add records one measured value.
+// Add records one measured value. What is no number was not measured and leaves
+// no sample.
 func (r *Result) Add(run int, arm, metric string, value float64) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return
+	}
 	if !slices.Contains(r.order, arm) {
 		r.order = append(r.order, arm)
 	}

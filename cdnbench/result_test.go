@@ -15,6 +15,7 @@ func sampleResult() *Result {
 		r.Add(run, "ours", "goodput", v)
 		r.Add(run, "theirs", "goodput", v/2)
 	}
+	r.Add(3, "ours", "goodput", math.NaN())
 	r.Expect("ours to theirs", "twice", 2, 1.5, math.Inf(1))
 	r.Plots = []Plot{
 		{Name: "lines", Caption: "over time", Lines: []Line{{Name: "a", X: []float64{0, 1}, Y: []float64{1, 2}}}, At: []float64{0.5}},

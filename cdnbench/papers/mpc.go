@@ -182,8 +182,9 @@ func lossReaction(seed uint64, at time.Duration) (map[string]float64, error) {
 	}
 	seen := n.Now()
 	share := func() float64 { return f.Controller().PacingRate() * 8 / mpcRate }
-	low, recovered := inf, math.NaN()
-	for n.Now() < seen+3*time.Second && math.IsNaN(recovered) {
+	const limit = 3 // seconds
+	low, recovered := inf, 0.0
+	for n.Now() < seen+limit*time.Second && recovered == 0 {
 		if n.Now() <= seen+f.Stats().SRTT {
 			low = min(low, share())
 		} else if share() >= 0.9 {
@@ -192,6 +193,9 @@ func lossReaction(seed uint64, at time.Duration) (map[string]float64, error) {
 		if err := n.Run(n.Now() + ms); err != nil {
 			return nil, err
 		}
+	}
+	if recovered == 0 {
+		recovered = limit
 	}
 	return map[string]float64{"rate_after_loss": low, "recovery_s": recovered}, nil
 }
