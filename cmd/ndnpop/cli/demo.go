@@ -30,8 +30,10 @@ type demoResult struct {
 	FailoverGapS float64    `json:"failover_gap_s"`
 	Nodes        []demoNode `json:"nodes"`
 
-	file, killed string
-	killedAt     time.Duration
+	file, killed    string
+	killedAt        time.Duration
+	retransmissions int64
+	longestGapS     float64 // between two Data of the whole transfer
 }
 
 // demoNode is what one forwarder's content store did; of the killed one, what
@@ -50,8 +52,8 @@ func newDemoCmd(e *env) *cobra.Command {
 		Short: "Show the whole thing on this machine",
 		Long: `Starts four forwarders on loopback UDP (edge, two intermediates, origin),
 publishes a real file at the origin and fetches it through the edge. In
-mid-transfer the intermediate that serves is killed; the transfer goes on
-through the other one. It needs no root and leaves nothing behind.
+mid-transfer the intermediate that serves is killed; the edge's strategy
+(failover) sends what was outstanding there through the other one. It needs no root and leaves nothing behind.
 
 The transfer is paced to take a few seconds, so that there is something to see.`,
 		Example: `  ndnpop demo
@@ -125,8 +127,9 @@ func (r *demoResult) print(w io.Writer) error {
 	fmt.Fprintf(t, "SHA-256\t%s\n", equal)
 	fmt.Fprintf(t, "time to first byte\t%.1f ms\n", r.TTFBS*1e3)
 	fmt.Fprintf(t, "goodput\t%.1f Mbit/s (paced)\n", r.GoodputBPS/1e6)
-	fmt.Fprintf(t, "failover gap\t%.1f ms (longest silence between two Data; %s was killed after %.1f s)\n",
-		r.FailoverGapS*1e3, r.killed, r.killedAt.Seconds())
+	fmt.Fprintf(t, "failover gap\t%.1f ms (longest silence between two Data around the kill of %s after %.1f s;\n\tof the whole transfer: %.1f ms)\n",
+		r.FailoverGapS*1e3, r.killed, r.killedAt.Seconds(), r.longestGapS*1e3)
+	fmt.Fprintf(t, "retransmissions\t%d by the consumer\n", r.retransmissions)
 	fmt.Fprintf(t, "\nnode\tcache bytes\thits\tmisses\n")
 	for _, n := range r.Nodes {
 		note := ""

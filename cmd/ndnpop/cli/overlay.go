@@ -89,6 +89,9 @@ func newOverlay(dir string) (*overlay, error) {
 			fmt.Fprintf(&b, "[[face]]\nuri = \"udp4://127.0.0.1:%d\"\nname = %q\npersistency = \"permanent\"\n", h.to.port, h.to.Name)
 			fmt.Fprintf(&b, "[[route]]\nprefix = %q\nface = %q\ncost = %d\n", demoObject, h.to.Name, h.cost)
 		}
+		if n == edge {
+			fmt.Fprintf(&b, "[[strategy]]\nprefix = %q\nstrategy = \"failover\"\n", demoObject)
+		}
 		if err := os.WriteFile(n.config, []byte(b.String()), 0o600); err != nil {
 			return nil, err
 		}
@@ -294,9 +297,9 @@ func (o *overlay) transfer(ctx context.Context, live io.Writer, file string, siz
 	if err := o.publish(ctx, file); err != nil {
 		return nil, err
 	}
-	out, stats := filepath.Join(o.dir, "fetched"), filepath.Join(o.dir, "stats.json")
+	out, stats, trace := filepath.Join(o.dir, "fetched"), filepath.Join(o.dir, "stats.json"), filepath.Join(o.dir, "trace.jsonl")
 	begin := time.Now()
-	cat, err := o.start("cat", o.nodes[0].socket, nil, "cat", demoObject, "-o", out, "--stats", stats,
+	cat, err := o.start("cat", o.nodes[0].socket, nil, "cat", demoObject, "-o", out, "--stats", stats, "--trace", trace,
 		"--progress", "never", "--pacing", fmt.Sprintf("%dbit", max(size*8/demoSeconds, 1000)))
 	if err != nil {
 		return nil, err
@@ -310,7 +313,7 @@ func (o *overlay) transfer(ctx context.Context, live io.Writer, file string, siz
 		return nil, cat.failure("cat")
 	}
 	res.ElapsedS = time.Since(begin).Seconds()
-	if err := res.readStats(stats); err != nil {
+	if err := errors.Join(res.readStats(stats), res.readTrace(trace)); err != nil {
 		return nil, err
 	}
 	want, err := fileSHA256(file)
@@ -400,6 +403,7 @@ func (r *demoResult) readStats(path string) error {
 	}
 	var s struct {
 		Bytes   int64   `json:"bytes"`
+		Retx    int64   `json:"retransmissions"`
 		TTFB    float64 `json:"ttfb_s"`
 		Goodput float64 `json:"goodput_bps"`
 		MaxGap  float64 `json:"max_gap_s"`
@@ -407,8 +411,44 @@ func (r *demoResult) readStats(path string) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("the summary of cat: %w", err)
 	}
-	r.Bytes, r.TTFBS, r.GoodputBPS, r.FailoverGapS = s.Bytes, s.TTFB, s.Goodput, s.MaxGap
+	r.retransmissions = s.Retx
+	r.Bytes, r.TTFBS, r.GoodputBPS, r.longestGapS = s.Bytes, s.TTFB, s.Goodput, s.MaxGap
 	return nil
+}
+
+// aroundKill is how long before and after the kill a silence counts as its
+// doing: what a busy machine does at other times is not. The trace's clock
+// starts a little after ours.
+const aroundKill = time.Second
+
+// readTrace finds the longest silence between two Data around the kill.
+func (r *demoResult) readTrace(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	from, to := (r.killedAt - aroundKill/4).Seconds(), (r.killedAt + aroundKill).Seconds()
+	last := -1.0
+	for lines := bufio.NewScanner(f); ; {
+		if !lines.Scan() {
+			return lines.Err()
+		}
+		var e struct {
+			T    float64 `json:"t"`
+			Kind string  `json:"kind"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return fmt.Errorf("the trace of cat: %w", err)
+		}
+		if e.Kind != "data" {
+			continue
+		}
+		if last >= from && last <= to {
+			r.FailoverGapS = max(r.FailoverGapS, e.T-last)
+		}
+		last = e.T
+	}
 }
 
 func fileSHA256(path string) (sum [32]byte, err error) {
