@@ -313,7 +313,7 @@ func (b *Bbr) advancePhase(s *Sample) {
 // in packets.
 const bbrAllowance = 3
 
-// probing reports whether s began an up phase.
+// upBegan reports whether s began an up phase.
 func (b *Bbr) upBegan(s *Sample) bool {
 	return b.mode == bbrProbeBW && b.phase == 0 && b.phaseStamp == s.Now
 }
