@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -315,4 +316,86 @@ func TestForbiddenOverForwarder(t *testing.T) {
 	if _, err := c.Command(cx, "rib", "register", p); !errors.Is(err, proto.ErrNack) {
 		t.Errorf("/localhop without configuration: %v", err)
 	}
+}
+
+// A Data's prefix announcement becomes a route in a running forwarder whose
+// strategy is self-learning; the next Interest follows it.
+func TestSelfLearning(t *testing.T) {
+	f, s := startForwarder(t)
+	if _, err := f.SetStrategy(ndn.MustName("/learn"), ndn.MustName("/localhost/nfd/strategy/self-learning")); err != nil {
+		t.Fatal(err)
+	}
+	announcement := announcementWire(t, "/learn/a", ndn.AppendNatTLV(nil, 0x6d, 3600_000))
+	origin := newPeer(t, func(p *ndn.Packet) (ndn.DataFields, *ndn.LpFields) {
+		fields := &ndn.LpFields{PitToken: p.PitToken}
+		if !p.NonDiscovery {
+			fields.Announcement = announcement
+		}
+		return ndn.DataFields{Name: p.Interest.Name, Content: []byte("x")}, fields
+	})
+	info, err := f.CreateFace(run.FaceSpec{URI: origin.uri, Persistency: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := connect(t, f, client.Options{Prefix: ndn.MustName("/learn")})
+	// The client is good for any Interest: a dataset of one packet.
+	if b, err := c.Dataset(ctx(t), "a", "1", nil); err != nil || string(b) != "x" {
+		t.Fatalf("%q, %v", b, err)
+	}
+	learnt := func() bool {
+		for _, r := range f.Routes() {
+			if r.Prefix.Equal(ndn.MustName("/learn/a")) && r.Face == info.ID && r.Origin == run.OriginPrefixAnn && r.Expires > f.Now() {
+				return true
+			}
+		}
+		return false
+	}
+	for end := time.Now().Add(20 * time.Second); !learnt(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not learnt: %+v, %+v", f.Routes(), s.Counters())
+		}
+	}
+	if _, err := c.Dataset(ctx(t), "a", "2", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// peer answers Interests at a UDP socket.
+type peer struct {
+	uri string
+}
+
+// newPeer starts one; answer makes the Data and its link header.
+func newPeer(t *testing.T, answer func(p *ndn.Packet) (ndn.DataFields, *ndn.LpFields)) *peer {
+	t.Helper()
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { conn.Close(); <-done })
+	go func() {
+		defer close(done)
+		b := make([]byte, 64<<10)
+		for {
+			n, from, err := conn.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			var in ndn.LpPacket
+			var p ndn.Packet
+			if in.Parse(b[:n]) != nil || in.Fragment == nil || p.Parse(in.Fragment, &in.LpFields) != nil || p.Kind != ndn.KindInterest {
+				continue
+			}
+			d, fields := answer(&p)
+			wire, err := ndn.AppendData(nil, &d, ndn.DigestSigner{})
+			if err != nil {
+				return
+			}
+			if _, err := conn.WriteTo(ndn.AppendLpPacket(nil, &ndn.LpHeader{LpFields: fields}, wire), from); err != nil {
+				return
+			}
+		}
+	}()
+	return &peer{uri: "udp4://" + conn.LocalAddr().String()}
 }

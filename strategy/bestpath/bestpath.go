@@ -468,6 +468,26 @@ func (b *bestPath) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	b.forward(c, st, ev.Change != strategy.HopDown)
 }
 
+// Report implements strategy.Reporter: the weights as a choice would see them
+// now. Weights and RTTs that are not known are infinite.
+func (b *bestPath) Report(c *strategy.Context) strategy.Report {
+	rep := strategy.Report{Columns: []string{"weight", "rtt_ms", "loss_percent", "in_use"}}
+	st, hops := b.prefixes.Get(c), c.Routes()
+	hops = hops[:min(len(hops), strategy.MaxHops)]
+	for i := range hops {
+		face := hops[i].Face
+		p, w, rtt, used := st.hops.Of(face), math.Inf(1), math.Inf(1), 0.0
+		if p.rtt.N > 0 {
+			w, rtt = b.weight(p, &hops[i], c.Now(), face != st.current), p.rtt.Smooth.Seconds()*1e3
+		}
+		if face == st.current {
+			used = 1
+		}
+		rep.Rows = append(rep.Rows, strategy.ReportRow{Face: face, Cells: []float64{w, rtt, 100 * p.loss.rate(), used}})
+	}
+	return rep
+}
+
 // explain tells the weights of all paths.
 func (b *bestPath) explain(c *strategy.Context, st *paths, hops []table.NextHop, to ndn.FaceID, why string) {
 	all := make([]strategy.Candidate, len(hops))

@@ -260,3 +260,18 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+func TestReport(t *testing.T) {
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 50 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 8})
+	r.Run(5 * sec)
+	rep, _, ok := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+	if !ok || len(rep.Rows) != 2 || len(rep.Columns) != len(rep.Rows[0].Cells) {
+		t.Fatal(rep, ok)
+	}
+	if x, y := rep.Rows[0], rep.Rows[1]; x.Face != a.Face() || y.Face != b.Face() || x.Cells[0] <= y.Cells[0] || x.Cells[3] != 0 || y.Cells[3] != 1 {
+		t.Errorf("%+v", rep.Rows)
+	}
+}

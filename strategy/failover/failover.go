@@ -25,6 +25,7 @@
 package failover
 
 import (
+	"math"
 	"time"
 
 	"ndnpop/ndn"
@@ -354,6 +355,27 @@ func (f *failover) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	if down := ev.Change == strategy.HopDown; !c.PendingOut() || down && f.entries.Get(c).watched == ev.Face {
 		f.forward(c, f.prefixes.Get(c), true, !down)
 	}
+}
+
+// Report implements strategy.Reporter. RTTs that are not known are infinite.
+func (f *failover) Report(c *strategy.Context) strategy.Report {
+	rep := strategy.Report{Columns: []string{"rtt_ms", "unanswered", "down"}}
+	st := f.prefixes.Get(c)
+	for _, r := range c.Routes() {
+		h := st.Find(r.Face)
+		if h == nil {
+			continue
+		}
+		rtt, down := math.Inf(1), 0.0
+		if h.rtt.N > 0 {
+			rtt = h.rtt.Smooth.Seconds() * 1e3
+		}
+		if h.down {
+			down = 1
+		}
+		rep.Rows = append(rep.Rows, strategy.ReportRow{Face: r.Face, Cells: []float64{rtt, float64(h.unanswered), down}})
+	}
+	return rep
 }
 
 // explain tells what is known about the next hops.

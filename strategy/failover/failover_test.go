@@ -343,3 +343,22 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+func TestReport(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 8})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(2 * time.Second)
+	rep, _, ok := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+	if !ok || len(rep.Rows) != 2 || len(rep.Columns) != 3 {
+		t.Fatal(rep, ok)
+	}
+	if x := rep.Rows[0]; x.Face != a.Face() || x.Cells[2] != 1 || x.Cells[0] < 15 || x.Cells[0] > 25 {
+		t.Errorf("%+v", x)
+	}
+	if x := rep.Rows[1]; x.Face != b.Face() || x.Cells[2] != 0 || x.Cells[1] != 0 {
+		t.Errorf("%+v", x)
+	}
+}
