@@ -29,11 +29,11 @@ type wire struct {
 }
 
 type wirePacket struct {
-	tx               uint64
-	sent, arrives    ndn.Time
-	delivered        uint64
-	at, first        ndn.Time
-	dropped, counted bool
+	tx            uint64
+	sent, arrives ndn.Time
+	delivered     uint64
+	at, first     ndn.Time
+	dropped       bool
 }
 
 func newWire(c Controller, rate float64, rtt time.Duration) *wire {
