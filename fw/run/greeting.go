@@ -15,13 +15,24 @@ import (
 // peer takes over what another one was asked for.
 const greetEvery = 20 * time.Second
 
+// acquainted is how often a persistent face looks whether it may greet.
+const acquainted = time.Second
+
 // greet is the timer of greetings: a frame without a packet and with a
-// Challenge, which a link of this project answers at once and others ignore.
+// Challenge, which a link of this project answers at once and others ignore. A
+// face that is not permanent ends when its peer's host refuses a frame: it
+// waits for a sign of life, so that who makes a face and then its routes, or
+// starts the peer later, finds it.
 func (fc *netFace) greet(now ndn.Time) ndn.Time {
 	fc.mu.Lock()
 	if fc.gone {
 		fc.mu.Unlock()
 		return ndn.Never
+	}
+	if fc.persistency != face.PersistencyPermanent &&
+		(fc.link.Counters().InFrames == 0 || now.Sub(fc.lastIn) > greetEvery) {
+		fc.mu.Unlock()
+		return now.Add(acquainted)
 	}
 	// The answer itself says nothing to us.
 	greeted := fc.up && fc.idleLocked(rand.Uint64(), true)

@@ -49,3 +49,30 @@ func TestGreetingProves(t *testing.T) {
 		t.Errorf("%d frames", u.Counters.OutFrames)
 	}
 }
+
+// TestGreetingSparesNewFaces: a persistent face to a peer that does not listen
+// yet lives until it is used.
+func TestGreetingSparesNewFaces(t *testing.T) {
+	f := start(t, Options{})
+	info, err := f.CreateFace(FaceSpec{URI: "udp4://" + freePort(t, "udp"), Persistency: face.PersistencyPersistent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The greeting of a permanent face that is made later has been refused.
+	down := make(chan struct{}, 1)
+	f.Observe(func(e Event) {
+		if e.Kind == FaceDown {
+			select {
+			case down <- struct{}{}:
+			default:
+			}
+		}
+	})
+	if _, err := f.CreateFace(FaceSpec{URI: "udp4://" + freePort(t, "udp"), Persistency: face.PersistencyPermanent}); err != nil {
+		t.Fatal(err)
+	}
+	<-down
+	if _, ok := f.Face(info.ID); !ok {
+		t.Error("it is gone")
+	}
+}
