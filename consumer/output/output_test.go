@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"hash"
 	"os"
 	"path/filepath"
 	"strings"
@@ -311,6 +312,41 @@ func TestPipeVerifiesAndCuts(t *testing.T) {
 	r, err := p.Close(nil, false)
 	if err != nil || buf.String() != "23401" || !r.Verified {
 		t.Fatalf("%v, %q, %+v", err, buf.String(), r)
+	}
+}
+
+// What the producer says of the whole content holds also when nobody else asks
+// for the hash, and for a fetch that was interrupted.
+func TestProducersHash(t *testing.T) {
+	const had, rest = "what was there, ", "and the rest"
+	right, wrong := sha256.Sum256([]byte(had+rest)), sha256.Sum256(nil)
+	for _, c := range []struct {
+		name   string
+		sha    []byte
+		prefix hash.Hash
+		ok     bool
+	}{
+		{"right", right[:], nil, true},
+		{"wrong", wrong[:], nil, false},
+		{"right, resumed", right[:], sha256.New(), true},
+		{"wrong, resumed", wrong[:], sha256.New(), false},
+	} {
+		content := had + rest
+		if c.prefix != nil {
+			c.prefix.Write([]byte(had))
+			content = rest
+		}
+		var buf bytes.Buffer
+		p := NewPipe(Config{}, NewStream(&buf, "buffer"), c.prefix)
+		o := objectV1
+		o.Sha256 = c.sha
+		if _, err := p.Object(&o); err != nil {
+			t.Fatal(err)
+		}
+		p.Deliver(&consumer.Piece{Content: []byte(content)})
+		if _, err := p.Close(nil, true); errors.Is(err, ErrVerify) == c.ok || c.ok && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }
 

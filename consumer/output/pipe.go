@@ -78,8 +78,8 @@ type Config struct {
 	Check      func(*ndn.Data) error
 	OnMetadata func(error)
 	// Sum hashes the whole content; Want, if not nil, is what the hash has to
-	// be, and implies Sum. A hash that the producer states in the metadata is
-	// compared too when Sum is set.
+	// be, and implies Sum. A hash that the producer states in the metadata
+	// implies it as well, and is compared too.
 	Sum  bool
 	Want []byte
 	// Backlog bounds the bytes that wait to be written; 0 is 8 MiB.
@@ -111,10 +111,11 @@ type block struct {
 
 // Pipe is a consumer.Sink that writes to a Target.
 type Pipe struct {
-	cfg Config
-	to  Target
-	sum hash.Hash
-	obj consumer.Object
+	cfg    Config
+	to     Target
+	prefix hash.Hash
+	sum    hash.Hash // nil when nobody asks for it
+	obj    consumer.Object
 
 	mu      sync.Mutex
 	wake    sync.Cond
@@ -146,15 +147,19 @@ func NewPipe(cfg Config, to Target, prefix hash.Hash) *Pipe {
 	if cfg.Backlog <= 0 {
 		cfg.Backlog = defaultBacklog
 	}
-	p := &Pipe{cfg: cfg, to: to, done: make(chan struct{})}
+	p := &Pipe{cfg: cfg, to: to, prefix: prefix, done: make(chan struct{})}
 	p.wake.L, p.idle.L = &p.mu, &p.mu
 	if cfg.Sum || cfg.Want != nil {
-		if p.sum = prefix; p.sum == nil {
-			p.sum = sha256.New()
-		}
+		p.startSum()
 	}
 	go p.work()
 	return p
+}
+
+func (p *Pipe) startSum() {
+	if p.sum = p.prefix; p.sum == nil {
+		p.sum = sha256.New()
+	}
 }
 
 // Metadata implements consumer.Sink.
@@ -181,7 +186,11 @@ func (p *Pipe) Object(o *consumer.Object) (consumer.Resume, error) {
 		p.final, p.hasFinal = o.Final, true
 		p.mu.Unlock()
 	}
-	return p.to.Open(o)
+	res, err := p.to.Open(o)
+	if p.sum == nil && o.Sha256 != nil && (p.prefix != nil || res == (consumer.Resume{})) {
+		p.startSum()
+	}
+	return res, err
 }
 
 // Ready implements consumer.Sink.
