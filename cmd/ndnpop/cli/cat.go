@@ -251,9 +251,12 @@ func runCat(ctx context.Context, e *env, f *catFlags, p *catPlan) (err error) {
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
 
+	if err := checkStats(f); err != nil {
+		return err
+	}
 	sum := f.stats != "" || p.want != nil || f.verbose
 	var prefix hash.Hash
-	if sum {
+	if sum || f.resume { // on resuming, the producer may turn out to state a hash
 		prefix = sha256.New()
 	}
 	target, err := openTarget(ctx, e, f, p, prefix)

@@ -116,6 +116,18 @@ func TestCatToFile(t *testing.T) {
 	}
 }
 
+// A summary that cannot be written is known before hours of fetching.
+func TestCatBadStats(t *testing.T) {
+	_, transport := published(t, "/cat/f", 10_000)
+	path := filepath.Join(t.TempDir(), "out")
+	if _, msg, code := cat(t, "/cat/f", transport, "-o", path, "--stats", filepath.Join(path, "stats")); code != exitFailed {
+		t.Errorf("code %d, %s", code, msg)
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
+		t.Errorf("it was fetched: %v", left)
+	}
+}
+
 func TestCatInterruptedAndResumed(t *testing.T) {
 	content, transport := published(t, "/cat/f", 3_000_000)
 	path := filepath.Join(t.TempDir(), "out")

@@ -99,6 +99,18 @@ func bitrate(bps float64) string {
 	return fmt.Sprintf("%.1f kbit/s", bps/1e3)
 }
 
+// checkStats fails where writeStats would fail, when nothing is fetched yet.
+func checkStats(f *catFlags) error {
+	if f.stats == "" || f.stats == "-" {
+		return nil
+	}
+	file, err := os.OpenFile(f.stats, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
 func writeStats(e *env, f *catFlags, s *catSummary) error {
 	if f.stats == "" {
 		return nil

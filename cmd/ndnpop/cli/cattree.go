@@ -119,6 +119,9 @@ func (t *treeTotals) show() {
 }
 
 func runCatTree(ctx context.Context, e *env, f *catFlags, p *catPlan) error {
+	if err := checkStats(f); err != nil {
+		return err
+	}
 	t := &treeTotals{running: map[ndn.Time]run.Progress{}, start: time.Now(), bar: newCatProgress(e, f), all: true}
 	fetch := func(ctx context.Context, name ndn.Name, to output.Target) error {
 		ctl, err := p.newController()

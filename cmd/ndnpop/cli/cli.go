@@ -114,6 +114,7 @@ func newRoot(e *env) *cobra.Command {
 		newCtlCmd(e),
 		newDemoCmd(e),
 		newKeyCmd(e),
+		newManCmd(e),
 		newPingCmd(e),
 		newPingServerCmd(e),
 		newPutCmd(e),

@@ -59,13 +59,18 @@ A FACE is the number of a face or the URI of its remote end.`,
 	return c
 }
 
-// group is a command that only holds others.
+// group is a command that only holds others. Its examples are theirs.
 func group(use, short string, cmds ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(cmds...)
+	var examples []string
+	for _, sub := range cmds {
+		examples = append(examples, sub.Example)
+	}
+	c.Example = strings.Join(examples, "\n")
 	return c
 }
 
