@@ -1,6 +1,7 @@
 package fw
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -25,8 +26,9 @@ type FaceInfo struct {
 type face struct {
 	FaceInfo
 	down    bool
-	pending int // in-records, by the weight of their entries
-	asked   int // out-records
+	leaving bool // being removed in parts
+	pending int  // in-records, by the weight of their entries
+	asked   int  // out-records
 }
 
 func (f *face) pointToPoint() bool { return !f.MultiAccess && !f.AdHoc }
@@ -89,19 +91,42 @@ func (s *Shard) AddFace(_ ndn.Time, f FaceInfo) error {
 
 // RemoveFace forgets a face. Its routes and its records in pending Interests
 // go, and strategies hear of it as of FaceDown.
-func (s *Shard) RemoveFace(now ndn.Time, id ndn.FaceID) {
+func (s *Shard) RemoveFace(now ndn.Time, id ndn.FaceID) { s.RemoveFacePart(now, id, math.MaxInt) }
+
+// RemoveFacePart is RemoveFace in parts, between which the shard may do other
+// things: each removes at most limit of its next hops, the last one the face.
+// It reports whether the face has gone. From the first one on nothing is sent
+// there or taken from there.
+func (s *Shard) RemoveFacePart(now ndn.Time, id ndn.FaceID, limit int) (gone bool) {
 	f := s.faces.get(id)
-	if f == nil {
-		return
+	switch {
+	case f == nil:
+		return true
+	case f.leaving:
+		gone = s.fib.RemoveFace(id, limit) == 0
+	default:
+		gone = s.beginRemoval(now, f, limit)
 	}
-	f.down = true
+	if gone {
+		s.faces.remove(id)
+	}
+	return gone
+}
+
+// beginRemoval is the first part of it, after which no entry has a record of
+// the face.
+func (s *Shard) beginRemoval(now ndn.Time, f *face, limit int) (gone bool) {
+	id := f.ID
+	f.leaving, f.down = true, true
 	if f.pending > 0 {
 		for _, w := range s.entries(nil, func(e *table.PitEntry) bool { return e.FindIn(id) != nil }) {
 			s.removeIn(w.entry, id)
 			s.settle(now, w.entry)
 		}
 	}
-	s.fib.RemoveFace(id)
+	// Before strategies look for another way, so that they find the routes of
+	// shorter prefixes if that can be.
+	gone = s.fib.RemoveFace(id, limit) == 0
 	s.hopChanged(now, &strategy.NextHop{Face: id, Change: strategy.HopDown})
 	if f.asked > 0 {
 		for _, w := range s.entries(nil, func(e *table.PitEntry) bool { return e.FindOut(id) != nil }) {
@@ -109,7 +134,7 @@ func (s *Shard) RemoveFace(now ndn.Time, id ndn.FaceID) {
 			s.settle(now, w.entry)
 		}
 	}
-	s.faces.remove(id)
+	return gone
 }
 
 // FaceDown marks a face down: nothing is sent there until FaceUp. Strategies
@@ -124,7 +149,7 @@ func (s *Shard) FaceDown(now ndn.Time, id ndn.FaceID) {
 // FaceUp marks a face up again. Strategies hear of it, also for each pending
 // Interest that may go there.
 func (s *Shard) FaceUp(now ndn.Time, id ndn.FaceID) {
-	if f := s.faces.get(id); f != nil && f.down {
+	if f := s.faces.get(id); f != nil && f.down && !f.leaving {
 		f.down = false
 		s.hopChanged(now, &strategy.NextHop{Face: id, Change: strategy.HopUp})
 	}

@@ -3,6 +3,7 @@ package fw
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -137,6 +138,56 @@ func TestFaceRemoval(t *testing.T) {
 	if err := n.s.SetNextHop(n.now, ndn.MustName("/c"), remote1, 1); !errors.Is(err, ErrNoFace) {
 		t.Fatal(err)
 	}
+	n.idle()
+}
+
+// TestFaceRemovalInParts: a face that leaves is as good as gone from the first
+// part on.
+func TestFaceRemovalInParts(t *testing.T) {
+	n := newNet(t, Config{}).route("/a", remote1, 1).route("/a", remote2, 2)
+	for i := range 9 {
+		n.route(fmt.Sprintf("/b/%d", i), remote1, 1)
+	}
+	n.interest(local1, "/a", 1)
+	n.interest(remote1, "/a/c", 2)
+	n.want("I401 /a", "I402 /a/c")
+	if n.s.RemoveFacePart(n.now, remote1, 4) {
+		t.Fatal("gone with 10 next hops")
+	}
+	n.want("I402 /a")
+	n.data(remote2, "/a/c") // was for the face that leaves
+	n.want()
+	n.s.FaceUp(n.now, remote1)
+	n.want()
+	if err := n.s.SetNextHop(n.now, ndn.MustName("/d"), remote1, 1); !errors.Is(err, ErrNoFace) {
+		t.Fatal(err)
+	}
+	n.data(remote1, "/a")
+	n.interest(remote1, "/a/d", 3)
+	n.want()
+	if c := n.s.Counters(); c.BadFace != 2 || c.Routes != 7 {
+		t.Fatalf("%+v", c)
+	}
+	for i := range 9 {
+		n.interest(local1, fmt.Sprintf("/b/%d", i), 4)
+	}
+	for _, s := range n.take() {
+		if s.p.Kind != ndn.KindNack {
+			t.Fatalf("sent to %d", s.to)
+		}
+	}
+	if err := n.s.AddFace(n.now, FaceInfo{ID: remote1}); !errors.Is(err, ErrFaceUsed) {
+		t.Fatal(err)
+	}
+	parts := 1
+	for !n.s.RemoveFacePart(n.now, remote1, 4) {
+		parts++
+	}
+	if c := n.s.Counters(); parts != 2 || c.Routes != 1 || !n.s.RemoveFacePart(n.now, remote1, 4) {
+		t.Fatalf("%d parts, %+v", parts, c)
+	}
+	n.data(remote2, "/a")
+	n.want("D300 /a")
 	n.idle()
 }
 

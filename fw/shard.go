@@ -112,7 +112,7 @@ func New(cfg Config, strategies *strategy.Set, out Sender) (*Shard, error) {
 // the caller's again afterwards.
 func (s *Shard) Receive(now ndn.Time, in ndn.FaceID, p *ndn.Packet) {
 	f := s.faces.get(in)
-	if f == nil {
+	if f == nil || f.leaving {
 		s.n.BadFace++
 		return
 	}

@@ -9,7 +9,7 @@ import (
 // SetNextHop adds a next hop to a prefix, which is copied, or changes its
 // cost.
 func (s *Shard) SetNextHop(now ndn.Time, prefix ndn.Name, face ndn.FaceID, cost uint64) error {
-	if s.faces.get(face) == nil {
+	if f := s.faces.get(face); f == nil || f.leaving {
 		return ErrNoFace
 	}
 	isNew, err := s.fib.Set(prefix, face, cost)

@@ -35,7 +35,7 @@ type FibEntry struct {
 
 // FIB is the forwarding information base. Updates are incremental: one next
 // hop costs the same whatever the size of the table, and removing a face
-// costs as much as the face has routes.
+// costs as much as the face has routes, and can be done in parts.
 type FIB struct {
 	set    prefixes[FibEntry]
 	hasher ndn.Hasher
@@ -122,15 +122,16 @@ func (f *FIB) Remove(prefix ndn.Name, face ndn.FaceID) bool {
 	return true
 }
 
-// RemoveFace removes all next hops over a face and returns how many.
-func (f *FIB) RemoveFace(face ndn.FaceID) int {
-	n := 0
-	for list := f.byFace[face]; len(list) > 0; list = f.byFace[face] {
+// RemoveFace removes at most limit next hops over a face, and returns how many
+// are left.
+func (f *FIB) RemoveFace(face ndn.FaceID, limit int) (left int) {
+	list := f.byFace[face]
+	for ; len(list) > 0 && limit > 0; limit-- {
 		slot := list[len(list)-1]
 		f.drop(slot, f.set.slab.at(slot).value.hop(face))
-		n++
+		list = f.byFace[face]
 	}
-	return n
+	return len(list)
 }
 
 func (f *FIB) drop(slot uint32, i int) {

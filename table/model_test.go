@@ -224,15 +224,26 @@ func TestFIBModel(t *testing.T) {
 					drop(string(n), face)
 				}
 			case 6:
-				want := 0
-				for k, hops := range model {
+				has := 0
+				for _, hops := range model {
 					if _, ok := hops[face]; ok {
-						want++
-						drop(k, face)
+						has++
 					}
 				}
-				if got := f.RemoveFace(face); got != want {
-					t.Fatalf("removed %d, want %d", got, want)
+				limit := rapid.IntRange(0, 12).Draw(t, "limit")
+				want := max(0, has-limit)
+				if got := f.RemoveFace(face, limit); got != want {
+					t.Fatalf("%d left, want %d", got, want)
+				}
+				// Which ones is up to the table.
+				for k, hops := range model {
+					if _, ok := hops[face]; ok && (f.Find(ndn.Name(k)) == nil || f.Find(ndn.Name(k)).hop(face) < 0) {
+						drop(k, face)
+						has--
+					}
+				}
+				if has != want {
+					t.Fatalf("%d are there, want %d", has, want)
 				}
 			default:
 				e := f.Longest(testHasher.Prefixes(n, nil), n)

@@ -18,12 +18,14 @@
 //
 // From the outside in: the RIB's, the face table's, a shard's, a face's link.
 // Never two shards, never two faces. The path of a packet takes only the last
-// two. The lock that serialises a transport's Send is tried, not awaited:
+// two, and neither a receive goroutine nor the timer waits for the RIB's. The
+// lock that serialises a transport's Send is tried, not awaited:
 // whoever holds it sends what others added meanwhile.
 //
 // # Goroutines
 //
-// One timer goroutine; one receive goroutine per UDP listener and per stream
+// One timer goroutine; one that removes the routes of faces that have gone, and
+// those that have expired; one receive goroutine per UDP listener and per stream
 // or dialled face; one accept goroutine per stream listener; one for the
 // internal face. A permanent face's goroutine also reconnects it. All end
 // before Close returns.

@@ -129,13 +129,15 @@ func (f *Forwarder) nameURI(fc *netFace, uri string) {
 	}
 }
 
-// destroy removes a face from all tables. It reports false if that has been
-// done.
-func (f *Forwarder) destroy(fc *netFace, why error) bool {
+// destroy removes a face from all tables, unless that has been done: nothing is
+// sent there or taken from there any more. The sweeper removes its routes and,
+// if there are many, its next hops; done is closed afterwards, and nil when
+// there are none.
+func (f *Forwarder) destroy(fc *netFace, why error) (done <-chan struct{}) {
 	f.mu.Lock()
 	if f.faces[fc.id] != fc {
 		f.mu.Unlock()
-		return false
+		return nil
 	}
 	delete(f.faces, fc.id)
 	fc.mu.Lock()
@@ -157,8 +159,11 @@ func (f *Forwarder) destroy(fc *netFace, why error) bool {
 	for _, u := range f.units {
 		u.call(func(now ndn.Time) {
 			delete(u.faces, fc.id)
-			u.shard.RemoveFace(now, fc.id)
+			u.shard.RemoveFacePart(now, fc.id, fibBatch)
 		})
+	}
+	if fc.routed {
+		done = f.sweeper.add(fc.id) // with the lock held, so before Close ends it
 	}
 	last := fc.snapshot(f.clock.now())
 	scheme, _ := splitURI(canonical)
@@ -168,7 +173,6 @@ func (f *Forwarder) destroy(fc *netFace, why error) bool {
 	f.emit(Event{Kind: FaceDestroyed, Face: last, Err: why})
 	f.mu.Unlock()
 
-	f.removeFaceRoutes(fc.id)
 	for _, a := range []*alarm{fc.timer, fc.idle, fc.probe, fc.greeting} {
 		if a != nil {
 			f.alarms.disarm(a)
@@ -178,7 +182,7 @@ func (f *Forwarder) destroy(fc *netFace, why error) bool {
 	if tr != nil {
 		_ = tr.Close()
 	}
-	return true
+	return done
 }
 
 // list returns the faces by ascending id.
@@ -428,6 +432,8 @@ func (f *Forwarder) DestroyFace(id ndn.FaceID) error {
 	if id < FirstFaceID {
 		return fmt.Errorf("%w: %d", ErrReservedFace, id)
 	}
-	f.destroy(fc, ErrDestroyed)
+	if done := f.destroy(fc, ErrDestroyed); done != nil {
+		<-done
+	}
 	return nil
 }

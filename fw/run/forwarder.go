@@ -35,6 +35,7 @@ type Forwarder struct {
 	opts    Options
 	clock   clock
 	alarms  *alarms
+	sweeper *sweeper
 	units   []*unit
 	frames  *freelist[face.Frames]
 	batches *freelist[batch]
@@ -77,7 +78,7 @@ func New(o Options) (*Forwarder, error) {
 	}
 	c := newClock()
 	f := &Forwarder{
-		opts: o, clock: c, alarms: newAlarms(c),
+		opts: o, clock: c, alarms: newAlarms(c), sweeper: newSweeper(),
 		frames: newFramesPool(), batches: newBatchPool(),
 		faces: map[ndn.FaceID]*netFace{}, byURI: map[string]*netFace{}, dialling: map[string]bool{},
 		retired: map[string]FaceCounters{},
@@ -96,6 +97,7 @@ func New(o Options) (*Forwarder, error) {
 	u.shard, u.timer = s, newAlarm(u.due)
 	f.units = []*unit{u}
 	f.wg.Go(f.alarms.run)
+	f.wg.Go(f.sweep)
 	if err := f.startInternal(); err != nil {
 		f.Close(f.ctx)
 		return nil, err
@@ -133,6 +135,7 @@ func (f *Forwarder) Close(ctx context.Context) {
 		f.destroy(fc, face.ErrClosed)
 	}
 	close(f.alarms.stop)
+	close(f.sweeper.stop)
 	f.wg.Wait()
 }
 

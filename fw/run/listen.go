@@ -92,7 +92,7 @@ const (
 // makeRoom ends an idle datagram face if there are too many. Otherwise a few
 // thousand datagrams from as many ports would lock new peers out for as long as
 // idle faces live. Who has shown that it receives what is sent to it, is wanted
-// by an operator, or has routes keeps its face.
+// by an operator, or has had routes keeps its face.
 func (l *listener) makeRoom() {
 	f, now := l.f, l.f.clock.now()
 	f.mu.Lock()
@@ -104,6 +104,9 @@ func (l *listener) makeRoom() {
 	oldest := now.Add(-crowdIdle)
 	for range crowdSample {
 		fc := l.members[rand.IntN(len(l.members))]
+		if fc.routed {
+			continue
+		}
 		fc.mu.Lock()
 		if fc.dispensable(now) && fc.lastIn <= oldest {
 			victim, oldest = fc, fc.lastIn
@@ -111,13 +114,7 @@ func (l *listener) makeRoom() {
 		fc.mu.Unlock()
 	}
 	f.mu.Unlock()
-	// The RIB may be busy for longer than a listener can wait.
-	if victim == nil || !f.ribMu.TryLock() {
-		return
-	}
-	routes := f.rib.byFace[victim.id] != nil
-	f.ribMu.Unlock()
-	if !routes {
+	if victim != nil {
 		f.destroy(victim, ErrCrowded)
 	}
 }

@@ -22,6 +22,7 @@ type netFace struct {
 	open     Opener // opens the transport instead of uri, if not nil
 	listener *listener
 	member   int    // position in the listener's list; the face table's lock
+	routed   bool   // it has or had routes; the face table's lock
 	timer    *alarm // of the link
 
 	// sendMu serialises Transport.Send. It is only ever tried: who fails has

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"runtime"
 
 	"ndnpop/fw"
 	"ndnpop/ndn"
@@ -18,6 +19,7 @@ func (f *Forwarder) collect(c fibChange) {
 	c.prefix = f.arena[start:len(f.arena):len(f.arena)]
 	if f.pending = append(f.pending, c); len(f.pending) >= fibBatch {
 		f.applyFIB()
+		runtime.Gosched() // whoever waits for the shard is next
 	}
 }
 
@@ -47,7 +49,7 @@ func (f *Forwarder) AddRoute(r Route) error {
 	f.ribMu.Lock()
 	defer f.ribMu.Unlock()
 	// Asked under the RIB's lock: a face that goes now takes the route along.
-	if f.lookup(r.Face) == nil {
+	if !f.willRoute(r.Face) {
 		return fmt.Errorf("%w: %d", ErrNoFace, r.Face)
 	}
 	was := f.rib.get(r.Prefix, r.Face, r.Origin)
@@ -62,6 +64,18 @@ func (f *Forwarder) AddRoute(r Route) error {
 	r.Prefix = r.Prefix.Clone()
 	f.emit(Event{Kind: RouteAdded, Route: r})
 	return nil
+}
+
+// willRoute notes that a face gets a route, and reports whether there is such a
+// face. The RIB's lock is held.
+func (f *Forwarder) willRoute(id ndn.FaceID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fc := f.faces[id]
+	if fc != nil {
+		fc.routed = true
+	}
+	return fc != nil
 }
 
 // RemoveRoute removes a route and reports whether there was one.
@@ -81,27 +95,6 @@ func (f *Forwarder) removeRoute(r *route) {
 	e := r.export()
 	f.rib.remove(r)
 	f.emit(Event{Kind: RouteRemoved, Route: e})
-}
-
-// removeFaceRoutes removes the routes of a face that has gone.
-func (f *Forwarder) removeFaceRoutes(id ndn.FaceID) {
-	f.ribMu.Lock()
-	defer f.ribMu.Unlock()
-	for r := f.rib.byFace[id]; r != nil; r = f.rib.byFace[id] {
-		f.removeRoute(r)
-	}
-	f.applyFIB()
-}
-
-// routesDue removes expired routes.
-func (f *Forwarder) routesDue(now ndn.Time) ndn.Time {
-	f.ribMu.Lock()
-	defer f.ribMu.Unlock()
-	for r := f.rib.expired(now); r != nil; r = f.rib.expired(now) {
-		f.removeRoute(r)
-	}
-	f.applyFIB()
-	return f.rib.deadline()
 }
 
 // Routes lists the RIB in canonical order of prefixes, then by face and
@@ -129,7 +122,7 @@ func (f *Forwarder) SetNextHop(prefix ndn.Name, id ndn.FaceID, cost uint64) (err
 	}
 	f.ribMu.Lock()
 	defer f.ribMu.Unlock()
-	if f.lookup(id) == nil {
+	if !f.willRoute(id) {
 		return fmt.Errorf("%w: %d", ErrNoFace, id)
 	}
 	f.call(func(now ndn.Time, s *fw.Shard) {
