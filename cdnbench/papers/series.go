@@ -54,7 +54,10 @@ func lines(ts []*trace, value func(sim.FlowSample) float64) (ls []cdnbench.Line)
 			x, y = thin(x, y)
 			name := t.name
 			if i < len(t.names) && t.names[i] != "" {
-				name += ", " + t.names[i]
+				if name != "" {
+					name += ", "
+				}
+				name += t.names[i]
 			}
 			ls = append(ls, cdnbench.Line{Name: name, X: x, Y: y})
 		}
