@@ -50,7 +50,7 @@ func canonical(uri string) (string, error) {
 	if err != nil {
 		host, port = strings.Trim(rest, "[]"), dial.DefaultPort
 	}
-	if host == "" || port == "" || strings.Contains(host, "/") {
+	if host == "" || port == "" || strings.ContainsAny(host, "/@?#") {
 		return "", fmt.Errorf("%q: %w", uri, ErrURI)
 	}
 	a, err := netip.ParseAddr(host)
@@ -58,6 +58,9 @@ func canonical(uri string) (string, error) {
 		a = a.Unmap()
 		if a.IsMulticast() {
 			return "", fmt.Errorf("%s: %w", uri, ErrMulticast)
+		}
+		if a.IsUnspecified() {
+			return "", fmt.Errorf("%s: no peer has this address: %w", uri, ErrURI)
 		}
 		family := "6"
 		if a.Is4() {

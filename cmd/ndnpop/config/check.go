@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"path"
 	"slices"
 	"sort"
@@ -161,12 +160,14 @@ func (c *Config) checkFaces(d *decoder) map[string]int {
 	for i, f := range c.Face {
 		key := at("face", i)
 		if f.URI != "" {
-			if err := checkURI(f.URI); err != nil {
+			if peer, err := checkURI(f.URI); err != nil {
 				d.fail(key+".uri", "%v", err)
-			} else if o, ok := uris[f.URI]; ok {
+			} else if o, ok := uris[peer]; ok && c.Face[o].URI == f.URI {
 				d.fail(key+".uri", "%s is also %s", f.URI, c.where(at("face", o)+".uri"))
+			} else if ok {
+				d.fail(key+".uri", "%s is the peer %s of %s: a peer has one face", f.URI, c.Face[o].URI, c.where(at("face", o)+".uri"))
 			} else {
-				uris[f.URI] = i
+				uris[peer] = i
 			}
 			refs[f.URI] = i
 		}
@@ -196,46 +197,6 @@ func (c *Config) where(key string) string {
 		return fmt.Sprintf("%s (line %d)", key, p.line)
 	}
 	return key
-}
-
-// checkURI checks the form of a face's URI; whether its peer exists is found
-// out when the face is made.
-func checkURI(s string) error {
-	const forms = "udp4://192.0.2.7:6363, udp6://[2001:db8::7]:6363, tcp4://…, tcp6://…, unix:///run/nfd/nfd.sock, ws://192.0.2.7:9696, wss://…"
-	u, err := url.Parse(s)
-	if err != nil {
-		return fmt.Errorf("%q is not a face URI, such as %s", s, forms)
-	}
-	switch u.Scheme {
-	case "unix":
-		if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
-			return fmt.Errorf("%q needs an absolute path, such as unix:///run/nfd/nfd.sock", s)
-		}
-		return nil
-	case "ws", "wss":
-		if u.Hostname() == "" || u.User != nil || u.Fragment != "" {
-			return fmt.Errorf("%q must be %s://HOST, with a port and a path if needed", s, u.Scheme)
-		}
-		return nil
-	case "udp", "tcp", "udp4", "tcp4", "udp6", "tcp6":
-	default:
-		return fmt.Errorf("%q is not a face URI, such as %s", s, forms)
-	}
-	if u.Path != "" && u.Path != "/" || u.Hostname() == "" {
-		return fmt.Errorf("%q must be %s://ADDRESS:PORT", s, u.Scheme)
-	}
-	if p := u.Port(); p != "" {
-		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
-			return fmt.Errorf("%q: port must be 1 to 65535", s)
-		}
-	}
-	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
-		want := u.Scheme[3:]
-		if want == "4" && !a.Is4() || want == "6" && a.Is4() {
-			return fmt.Errorf("%q: %s is not an IPv%s address", s, a, want)
-		}
-	}
-	return nil
 }
 
 func (c *Config) checkRoutes(d *decoder, faces map[string]int) {
