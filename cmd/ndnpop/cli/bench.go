@@ -59,21 +59,37 @@ func newBenchCmd(e *env) *cobra.Command {
 	return c
 }
 
+// scenarioJSON is a line of the listing as --json prints it.
+type scenarioJSON struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+}
+
 func newBenchListCmd(e *env) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the experiments",
 		Example: "  ndnpop bench list",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+			var list []scenarioJSON
 			for _, s := range scenarios() {
-				fmt.Fprintf(t, "%s\t%s\n", s.Name(), s.About())
+				list = append(list, scenarioJSON{s.Name(), s.About()})
+			}
+			if asJSON {
+				return printJSON(e.stdout, list)
+			}
+			t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+			for _, s := range list {
+				fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)
 			}
 			fmt.Fprintf(t, "papers\tall of these that run in virtual time\nall\tall of these\n")
 			return t.Flush()
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }
 
 func newBenchRunCmd(e *env) *cobra.Command {

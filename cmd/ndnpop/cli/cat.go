@@ -142,6 +142,9 @@ Options of ndncatchunks keep their letters and meanings.`,
 	return c
 }
 
+// maxPackets is the largest window that flags may ask for.
+const maxPackets = 1 << 20
+
 var progressChoices = []string{"auto", "always", "never"}
 
 // completeWith offers choices for a flag in shell completion.
@@ -175,10 +178,10 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 		return nil, errors.New("--range and --segments exclude each other")
 	case f.resume && (f.output == "" || f.output == "-"):
 		return nil, errors.New("--resume needs -o FILE")
-	case f.pipelineSize < 1:
-		return nil, fmt.Errorf("--pipeline-size %v: want 1 or more", f.pipelineSize)
-	case f.initCwnd < 0 || f.initSsthresh < 0:
-		return nil, errors.New("--init-cwnd and --init-ssthresh must not be negative")
+	case !(f.pipelineSize >= 1 && f.pipelineSize <= maxPackets): // NaN, too
+		return nil, fmt.Errorf("--pipeline-size %v: want 1 to %d", f.pipelineSize, maxPackets)
+	case !(f.initCwnd >= 0 && f.initCwnd <= maxPackets && f.initSsthresh >= 0 && f.initSsthresh <= maxPackets):
+		return nil, fmt.Errorf("--init-cwnd %v, --init-ssthresh %v: want 0 to %d", f.initCwnd, f.initSsthresh, maxPackets)
 	case !slices.Contains(progressChoices, f.progress):
 		return nil, fmt.Errorf("--progress %q: choose one of %s", f.progress, strings.Join(progressChoices, ", "))
 	}

@@ -226,6 +226,16 @@ func TestCatLogs(t *testing.T) {
 	}
 }
 
+func TestCatWindows(t *testing.T) {
+	for _, args := range [][]string{
+		{"-s", "NaN"}, {"-s", "Inf"}, {"-s", "0.5"}, {"-s", "1e300"}, {"--init-cwnd", "NaN"}, {"--init-cwnd", "-1"}, {"--init-ssthresh", "Inf"},
+	} {
+		if _, msg, code := cat(t, append(args, "/cat/f")...); code != exitUsage || !strings.Contains(msg, args[1]) && !strings.Contains(msg, "+Inf") && !strings.Contains(msg, "e+300") {
+			t.Errorf("%s: code %d, %s", args, code, msg)
+		}
+	}
+}
+
 func TestParseRate(t *testing.T) {
 	for s, want := range map[string]float64{"": 0, "8": 1, "8bit": 1, "1kbit": 125, "100mbit": 12.5e6, "2.5Gbit": 312.5e6} {
 		if v, err := parseRate("--pacing", s); err != nil || v != want {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -196,13 +197,18 @@ func gone(err error, face uint64) error {
 // tab writer, cells between tabs.
 func (s *session) print(v any, table func(w *tabwriter.Writer)) error {
 	if s.json {
-		enc := json.NewEncoder(s.e.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(v)
+		return printJSON(s.e.stdout, v)
 	}
 	w := tabwriter.NewWriter(s.e.stdout, 0, 8, 2, ' ', 0)
 	table(w)
 	return w.Flush()
+}
+
+// printJSON writes v as a person can read it, too.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }
 
 // say reports a change that was made: a line, or with --json the result.

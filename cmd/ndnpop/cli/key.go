@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,9 +175,7 @@ that signatures name.`,
 				list = append(list, j)
 			}
 			if asJSON {
-				enc := json.NewEncoder(f.e.stdout)
-				enc.SetIndent("", "  ")
-				return enc.Encode(list)
+				return printJSON(f.e.stdout, list)
 			}
 			return printKeys(f.e.stdout, list)
 		},
