@@ -136,7 +136,7 @@ func (s MpcSingle) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resul
 		mpcSetup, length.Seconds(), warm.Seconds())
 	r.Calibrated = mpcModel + "Nothing here was fitted to the paper, whose tables were not at hand: 9.4 of 10 Gbit/s is the figure of its testbed."
 	ratio := at("mpc", "rate_variation") / at("reno", "rate_variation")
-	r.Findings = fmt.Sprintf("MPC uses %.3f of the link; its rate varies by %.3f and its RTT by %.3f, Reno's by %.3f and %.3f. Of a sender's rate Reno's varies hardly more than MPC's (%.2f to 1): behind a buffer of one bandwidth-delay product the link never runs dry, so an ACK-clocked rate is the link's, and Reno's saw-tooth shows in its window and its RTT instead. "+
+	r.Findings = fmt.Sprintf("MPC uses %.3f of the link; its rate varies by %.3f and its RTT by %.3f, Reno's by %.3f and %.3f. MPC's rate varies %.2f times as much as Reno's, where a quarter was wanted: behind a buffer of one bandwidth-delay product the link never runs dry, so an ACK-clocked rate is the link's, and Reno's saw-tooth shows in its window and its RTT instead. "+
 		"After a single loss MPC's rate falls to %.2f of the link and is back at 0.9 after %.2f s.",
 		at("mpc", "utilisation"), at("mpc", "rate_variation"), at("mpc", "rtt_variation"), at("reno", "rate_variation"), at("reno", "rtt_variation"), ratio,
 		at(reaction.arm, "rate_after_loss"), at(reaction.arm, "recovery_s"))
