@@ -49,12 +49,18 @@ func appError(uri string, err error) error {
 		return withCode(exitGaveUp, fmt.Errorf("%w; it has to allow that ([mgmt] localhop), or use its Unix socket, or TCP on the same host", err))
 	case errors.Is(err, serve.ErrNoAnswer), errors.Is(err, serve.ErrNoManagement):
 		return withCode(exitGaveUp, fmt.Errorf("%w; is the forwarder at %s overloaded, or something else?", err, uri))
-	case errors.Is(err, os.ErrPermission):
-		return withCode(exitGaveUp, fmt.Errorf("%w; this user may not use the forwarder's socket", err))
 	case errors.Is(err, serve.ErrUnreachable):
-		return withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, reason(cause(err))))
+		return unreachable(uri, cause(err))
 	}
 	return err
+}
+
+// unreachable says why there is no connection to the forwarder.
+func unreachable(uri string, err error) error {
+	if errors.Is(err, os.ErrPermission) {
+		return withCode(exitGaveUp, fmt.Errorf("this user may not use the forwarder at %s (%w)", uri, reason(err)))
+	}
+	return withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, reason(err)))
 }
 
 // reason is the system's own word for why something failed, if it has one:

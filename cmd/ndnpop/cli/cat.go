@@ -310,11 +310,8 @@ func catDial(transport string) (face.Server, func() (face.Server, error), error)
 		return nil, nil, err
 	}
 	tr, err := open()
-	if errors.Is(err, os.ErrPermission) {
-		return nil, nil, withCode(exitGaveUp, fmt.Errorf("%w; this user may not use the forwarder's socket", err))
-	}
 	if err != nil {
-		return nil, nil, withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, reason(err)))
+		return nil, nil, unreachable(uri, err)
 	}
 	return tr, open, nil
 }

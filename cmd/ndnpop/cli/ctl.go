@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -100,11 +99,8 @@ func (f *ctlFlags) with(c *cobra.Command, do func(s *session) error) error {
 		return badUsage(c, fmt.Errorf("--sign: %w", err))
 	}
 	tr, err := open()
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return withCode(exitGaveUp, fmt.Errorf("%w; this user may not use the forwarder's socket", err))
-	case err != nil:
-		return withCode(exitGaveUp, fmt.Errorf("no forwarder at %s (%w); start one with \"ndnpop run\", or name its socket with --transport or NDN_CLIENT_TRANSPORT", uri, err))
+	if err != nil {
+		return unreachable(uri, err)
 	}
 	cl := client.New(tr, client.Options{Signer: signer})
 	defer cl.Close()

@@ -156,7 +156,7 @@ func TestCtlEvents(t *testing.T) {
 
 func TestCtlUnreachable(t *testing.T) {
 	_, errs, code := ctl(t, "--transport=unix:///nonexistent/nfd.sock", "status")
-	if code != exitGaveUp || !strings.Contains(errs, "ndnpop run") || !strings.Contains(errs, "--transport") {
+	if code != exitGaveUp || !strings.Contains(errs, "nfd.sock (no such file or directory);") || !strings.Contains(errs, "ndnpop run") || !strings.Contains(errs, "--transport") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 	if _, errs, code := ctl(t, "--transport=nonsense", "status"); code != exitUsage {
