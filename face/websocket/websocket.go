@@ -220,7 +220,10 @@ func reason(err error) error {
 		return fmt.Errorf("%w: %w", face.ErrFraming, err)
 	case websocket.CloseStatus(err) == websocket.StatusNormalClosure, websocket.CloseStatus(err) == websocket.StatusGoingAway:
 		return face.ErrPeerClosed
-	case websocket.CloseStatus(err) != -1, errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case websocket.CloseStatus(err) != -1, errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		// The reader has answered the peer's closing handshake; a closing of
+		// ours has set its reason before.
+		errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("%w: %w", face.ErrPeerClosed, err)
 	}
 	return err
