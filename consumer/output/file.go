@@ -78,6 +78,9 @@ func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, er
 	}
 	f.resume, f.j = true, j
 	if err := f.check(ctx, sum); err != nil {
+		if f.isNew {
+			err = errors.Join(err, os.Remove(f.part))
+		}
 		f.f.Close()
 		return nil, err
 	}

@@ -180,6 +180,23 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
+// A journal without its part file resumes nothing, and leaves nothing new.
+func TestLostPartFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f := create(t, path)
+	mustWrite(t, f, strings.Repeat("x", 300), 300)
+	f.Abort(errors.New("interrupted"))
+	if err := os.Remove(path + ".part"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ResumeFile(t.Context(), path, "all", nil); !errors.Is(err, ErrJournal) {
+		t.Error(err)
+	}
+	if exists(path + ".part") {
+		t.Error("an empty part file is left")
+	}
+}
+
 // A fetch that opened the part file before another completed it does not write
 // to what has the final name now.
 func TestPartFileOfAnother(t *testing.T) {
