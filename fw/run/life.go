@@ -15,6 +15,9 @@ import (
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 30 * time.Second
+	// lastDatagramPause is shorter: a probe is one small packet, and nobody
+	// tells us when the peer's process is back.
+	lastDatagramPause = 2 * time.Second
 	// probation is how long a datagram face that ICMP had refused is tried
 	// before silence counts as a sign that somebody listens again, and
 	// probeEvery how often it is probed meanwhile. A host may send only one
@@ -96,7 +99,9 @@ func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 			if !fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4)))) {
 				return
 			}
-			pause = min(2*pause, lastPause)
+			if pause = min(2*pause, lastPause); isDatagram(fc.uri) {
+				pause = min(pause, lastDatagramPause)
+			}
 		}
 		now = false
 		next, err := fc.dial()
@@ -199,9 +204,12 @@ func (fc *netFace) probeDue(now ndn.Time) ndn.Time {
 	return min(now.Add(probeEvery), end)
 }
 
-// sendIdle sends a link packet without a fragment, which says nothing.
+// sendIdle sends a link packet without a fragment. It carries a Challenge,
+// which a link of this project answers at once; to others it says nothing.
 func (fc *netFace) sendIdle(tr face.Transport) {
-	idle := face.Frames{Buf: []byte{byte(ndn.TypeLpPacket), 0}, Ends: []int{2}}
+	var idle face.Frames
+	idle.Buf = ndn.AppendLpPacket(nil, &ndn.LpHeader{HasChallenge: true, Challenge: rand.Uint64()}, nil)
+	idle.End()
 	fc.sendMu.Lock()
 	tr.Send(&idle)
 	fc.sendMu.Unlock()
