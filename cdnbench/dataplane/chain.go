@@ -66,7 +66,8 @@ func (b *bench) newChain(ctx context.Context, dir string, a arm) (*chain, error)
 	}
 	socket := func(i int) string { return filepath.Join(dir, fmt.Sprintf("fw%d.sock", i)) }
 	c.near = socket(0)
-	for i := range hosts {
+	// From the far end, so that each finds its neighbour.
+	for i := hosts - 1; i >= 0; i-- {
 		name := fmt.Sprintf("fw%d", i)
 		next := ""
 		if i < len(a.chain) {
