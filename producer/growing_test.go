@@ -70,6 +70,29 @@ func TestSlowWriter(t *testing.T) {
 	}
 }
 
+// TestFarOffInterests: who asks for segments far off, for hours, takes no room
+// from who asks for the next ones.
+func TestFarOffInterests(t *testing.T) {
+	o, store := growing(100)
+	rec := &recorder{tb: t}
+	r, err := New(Config{Prefix: ndn.MustName("/cdn"), MaxWaiting: 3}, store, rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range []string{"seg=1001 9999s", "seg=1000 9999s", "seg=1002 9999s", "seg=0 4s", "seg=1003 9999s", "seg=1 4s"} {
+		if err := r.Receive(1, asking(t, "/cdn/v=5/"+ask)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := r.Counters(); r.Waiting() != 3 || c.Refused != 3 {
+		t.Errorf("%d wait, %+v", r.Waiting(), c)
+	}
+	o.data = content(1000)[:300]
+	if err := r.Grown(2); err != nil || len(rec.sent) != 2 {
+		t.Errorf("%d answered, %v", len(rec.sent), err)
+	}
+}
+
 // TestWaitingEnds: waiting Interests are bounded in number and in time.
 func TestWaitingEnds(t *testing.T) {
 	o, store := growing(100)
@@ -182,16 +205,27 @@ func TestWaitListModel(t *testing.T) {
 				seg := rapid.Uint64Range(0, 7).Draw(t, "segment")
 				life := time.Duration(rapid.IntRange(1, 9).Draw(t, "lifetime"))
 				a := request{now: now, lifetime: life, name: ndn.MustName(fmt.Sprintf("/%d", seg))}
-				ok := l.add(&a, seg, []byte{1})
+				ok, instead := l.add(&a, seg, []byte{1})
 				for i := range model {
 					if model[i].segment == seg {
 						model[i].expires = now.Add(life)
 						return
 					}
 				}
-				if want := len(model) < 5; ok != want {
-					t.Fatalf("added %t, want %t", ok, want)
-				} else if ok {
+				latest := 0
+				for i := range model {
+					if model[i].segment > model[latest].segment {
+						latest = i
+					}
+				}
+				displaces := len(model) == 5 && model[latest].segment > seg
+				if want := len(model) < 5 || displaces; ok != want || instead != displaces {
+					t.Fatalf("added %t instead of another %t, want %t, %t", ok, instead, want, displaces)
+				}
+				if displaces {
+					model = append(model[:latest], model[latest+1:]...)
+				}
+				if ok {
 					model = append(model, entry{a.name.String(), seg, now.Add(life)})
 				}
 			},

@@ -426,12 +426,15 @@ func (r *Responder) Grown(now ndn.Time) error {
 
 // wait keeps an Interest until segment n exists.
 func (r *Responder) wait(a *request, n uint64) {
-	switch {
-	case a.again:
+	if a.again {
 		a.blocked = true
-	case r.waiting.add(a, n, r.fields.PitToken):
+		return
+	}
+	added, instead := r.waiting.add(a, n, r.fields.PitToken)
+	if added {
 		r.count.Waited++
-	default:
+	}
+	if !added || instead {
 		r.count.Refused++
 	}
 }

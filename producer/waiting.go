@@ -39,15 +39,18 @@ func (l *waitList) min() *waiting {
 	return l.heap[0]
 }
 
-// add copies an Interest into the list. It reports false when the list is
-// full.
-func (l *waitList) add(a *request, segment uint64, token []byte) bool {
+// add copies an Interest into the list. added is false when the list is full of
+// Interests for the same segment and earlier ones; instead says that another
+// one had to go.
+func (l *waitList) add(a *request, segment uint64, token []byte) (added, instead bool) {
 	l.key = append(l.key[:0], a.name...)
 	l.key = append(l.key, flag(a.canBePrefix)|flag(a.digest)<<1)
 	w := l.byName[string(l.key)]
 	if w == nil {
 		if len(l.heap) >= l.limit {
-			return false
+			if instead = l.displace(segment); !instead {
+				return false, false
+			}
 		}
 		if l.byName == nil {
 			l.byName = make(map[string]*waiting)
@@ -64,7 +67,7 @@ func (l *waitList) add(a *request, segment uint64, token []byte) bool {
 	w.token = append(w.token[:0], token...)
 	w.expires = a.now.Add(a.lifetime)
 	l.next = ndn.Earlier(l.next, w.expires)
-	return true
+	return true, instead
 }
 
 func flag(b bool) byte {
@@ -74,15 +77,36 @@ func flag(b bool) byte {
 	return 0
 }
 
+// displace makes room for an Interest for a segment by forgetting one for the
+// latest segment, if that is later: who asks for what is far off, for as long
+// as he likes, must not keep others from what comes next.
+func (l *waitList) displace(segment uint64) bool {
+	latest := 0
+	for i := len(l.heap) / 2; i < len(l.heap); i++ { // the leaves
+		if l.heap[i].segment > l.heap[latest].segment {
+			latest = i
+		}
+	}
+	if l.heap[latest].segment <= segment {
+		return false
+	}
+	l.remove(latest)
+	return true
+}
+
 // pop removes the first entry.
-func (l *waitList) pop() {
-	w := l.heap[0]
-	delete(l.byName, w.key)
+func (l *waitList) pop() { l.remove(0) }
+
+func (l *waitList) remove(i int) {
+	delete(l.byName, l.heap[i].key)
 	last := len(l.heap) - 1
-	l.heap[0] = l.heap[last]
+	l.heap[i] = l.heap[last]
 	l.heap[last] = nil
 	l.heap = l.heap[:last]
-	l.down(0)
+	if i < last {
+		l.down(i)
+		l.up(i)
+	}
 	if last == 0 {
 		l.next = 0
 	}
