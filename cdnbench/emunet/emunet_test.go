@@ -38,12 +38,23 @@ func TestMain(m *testing.M) {
 
 var supported = sync.OnceValue(Supported)
 
+// needsNetwork skips a test where no network can be emulated. In CI, which runs
+// as root, that is a failure.
+func needsNetwork(t *testing.T) {
+	t.Helper()
+	switch err := supported(); {
+	case err == nil:
+	case os.Getenv("CI") != "" && os.Geteuid() == 0:
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+}
+
 // network returns a network that is closed with the test.
 func network(t *testing.T, o Options) *Network {
 	t.Helper()
-	if err := supported(); err != nil {
-		t.Skip(err)
-	}
+	needsNetwork(t)
 	n, err := New(o)
 	must(t, err)
 	t.Cleanup(func() {

@@ -165,9 +165,7 @@ func running(pid string) bool {
 }
 
 func TestLeftoversOfAKilledRunAreCleaned(t *testing.T) {
-	if err := supported(); err != nil {
-		t.Skip(err)
-	}
+	needsNetwork(t)
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), childEnv+"=owner")
 	c.Stderr = os.Stderr
@@ -248,9 +246,7 @@ func TestSupportedSaysWhyNot(t *testing.T) {
 }
 
 func TestNetemWhereTheKernelHasIt(t *testing.T) {
-	if err := supported(); err != nil {
-		t.Skip(err)
-	}
+	needsNetwork(t)
 	if err := haveNetem(); err != nil {
 		if _, err := New(Options{Emulator: Netem}); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("netem without netem: %v", err)
