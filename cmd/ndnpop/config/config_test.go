@@ -209,6 +209,18 @@ func TestEndlessFileIsRefused(t *testing.T) {
 	}
 }
 
+func TestEmptyIsMissing(t *testing.T) {
+	for text, want := range map[string]string{
+		"[[face]]\nuri = \"\"\n":                            "2:7: face[0].uri: missing",
+		"[[strategy]]\nprefix = \"\"\nstrategy = \"nst\"\n": "2:10: strategy[0].prefix: missing",
+		"[[route]]\nprefix = \"/a\"\n":                      "route[0].face: missing",
+	} {
+		if _, err := Parse([]byte(text), base(), testKnown); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"bad.toml", "sample.toml"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

@@ -208,9 +208,11 @@ func (d *decoder) table(key string, tree map[string]any, dst reflect.Value) {
 	}
 	for _, n := range names {
 		f := t.Field(fields[n])
-		if _, ok := tree[n]; !ok && f.Tag.Get("required") != "" {
+		if v, ok := tree[n]; (!ok || v == "") && f.Tag.Get("required") != "" {
 			full := join(key, n)
-			d.pos[full] = d.pos[key]
+			if !ok {
+				d.pos[full] = d.pos[key]
+			}
 			d.fail(full, "missing, such as %s = %q", n, f.Tag.Get("example"))
 		}
 	}
