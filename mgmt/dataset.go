@@ -338,6 +338,46 @@ type ForwarderStatus struct {
 	InInterests, InData, InNacks             uint64
 	OutInterests, OutData, OutNacks          uint64
 	SatisfiedInterests, UnsatisfiedInterests uint64
+
+	// Shards is this project's, in fields that others ignore; it is empty in
+	// others' answers.
+	Shards []ShardStatus
+}
+
+// ShardStatus is how one shard of the forwarding tables works: its number is
+// its place in the list.
+type ShardStatus struct {
+	Busy     uint64 // microseconds that it worked since it started
+	Load     uint64 // share of one processor of late, in 1/10000
+	Pit      uint64 // entries
+	CsHits   uint64
+	CsMisses uint64
+	Packets  uint64 // received
+	Batches  uint64 // in which it received them
+}
+
+// Fields of this project: even, hence ignorable.
+const (
+	typeShard        uint32 = 0xf5d0
+	typeShardBusy    uint32 = 0xf5d2
+	typeShardLoad    uint32 = 0xf5d4
+	typeShardPit     uint32 = 0xf5d6
+	typeShardHits    uint32 = 0xf5d8
+	typeShardMisses  uint32 = 0xf5da
+	typeShardPackets uint32 = 0xf5dc
+	typeShardBatches uint32 = 0xf5de
+)
+
+func (s *ShardStatus) fields() []field {
+	return []field{
+		{typ: typeShardBusy, req: &s.Busy},
+		{typ: typeShardLoad, req: &s.Load},
+		{typ: typeShardPit, req: &s.Pit},
+		{typ: typeShardHits, req: &s.CsHits},
+		{typ: typeShardMisses, req: &s.CsMisses},
+		{typ: typeShardPackets, req: &s.Packets},
+		{typ: typeShardBatches, req: &s.Batches},
+	}
 }
 
 func (s *ForwarderStatus) fields() []field {
@@ -362,12 +402,26 @@ func (s *ForwarderStatus) fields() []field {
 }
 
 // AppendTo appends the fields.
-func (s *ForwarderStatus) AppendTo(b []byte) []byte { return appendFields(b, s.fields()) }
+func (s *ForwarderStatus) AppendTo(b []byte) []byte {
+	b = appendFields(b, s.fields())
+	for i := range s.Shards {
+		b = appendElement(b, typeShard, s.Shards[i].fields())
+	}
+	return b
+}
 
 // ParseForwarderStatus decodes the content of status/general.
 func ParseForwarderStatus(content []byte) (ForwarderStatus, error) {
 	var s ForwarderStatus
-	err := parseFields(content, s.fields(), tolerant, nil)
+	err := parseFields(content, s.fields(), tolerant, func(e ndn.Element) (bool, error) {
+		if e.Type != typeShard {
+			return false, nil
+		}
+		var sh ShardStatus
+		err := parseFields(e.Value, sh.fields(), tolerant, nil)
+		s.Shards = append(s.Shards, sh)
+		return true, err
+	})
 	return s, err
 }
 

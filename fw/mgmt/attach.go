@@ -52,5 +52,6 @@ func (t totals) Totals() Totals {
 		InInterests: c.InInterests, InData: c.InData, InNacks: c.InNacks,
 		OutInterests: c.OutInterests, OutData: c.OutData, OutNacks: c.OutNacks,
 		Satisfied: c.Satisfied, Unsatisfied: c.Expired,
+		Shards: t.f.Loads(),
 	}
 }

@@ -172,7 +172,8 @@ func TestOverForwarder(t *testing.T) {
 	if cs, err := proto.ParseCsInfo(dataset("cs", "info")); err != nil || cs.Capacity != 100 || cs.Entries != 0 {
 		t.Errorf("%+v, %v: management is in the content store, or capacity is wrong", cs, err)
 	}
-	if st, err := proto.ParseForwarderStatus(dataset("status", "general")); err != nil || st.Version != "test" || st.InInterests == 0 || st.Fib == 0 {
+	if st, err := proto.ParseForwarderStatus(dataset("status", "general")); err != nil || st.Version != "test" || st.InInterests == 0 || st.Fib == 0 ||
+		len(st.Shards) != 1 || st.Shards[0].Busy == 0 || st.Shards[0].Packets == 0 || st.Shards[0].Packets < st.Shards[0].Batches {
 		t.Errorf("%+v, %v", st, err)
 	}
 	ch, err := proto.ParseChannelStatuses(dataset("faces", "channels"))

@@ -76,6 +76,8 @@ type Totals struct {
 	InInterests, InData, InNacks    uint64
 	OutInterests, OutData, OutNacks uint64
 	Satisfied, Unsatisfied          uint64 // Interests
+
+	Shards []run.ShardLoad
 }
 
 // Status tells the totals.

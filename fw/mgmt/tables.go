@@ -117,6 +117,13 @@ func (s *Server) unsetStrategy(r *request) proto.ControlResponse {
 
 func (s *Server) status() proto.ForwarderStatus {
 	t := s.fwd.Status.Totals()
+	var shards []proto.ShardStatus
+	for _, l := range t.Shards {
+		shards = append(shards, proto.ShardStatus{
+			Busy: uint64(l.Busy.Microseconds()), Load: uint64(l.Recent*1e4 + 0.5), Pit: uint64(l.PitEntries),
+			CsHits: l.CSHits, CsMisses: l.CSMisses, Packets: l.Packets, Batches: l.Batches,
+		})
+	}
 	return proto.ForwarderStatus{
 		Version:  s.version,
 		Started:  uint64(max(s.started.UnixMilli(), 0)),
@@ -125,5 +132,6 @@ func (s *Server) status() proto.ForwarderStatus {
 		InInterests: t.InInterests, InData: t.InData, InNacks: t.InNacks,
 		OutInterests: t.OutInterests, OutData: t.OutData, OutNacks: t.OutNacks,
 		SatisfiedInterests: t.Satisfied, UnsatisfiedInterests: t.Unsatisfied,
+		Shards: shards,
 	}
 }

@@ -20,6 +20,7 @@ type unit struct {
 	faces   map[ndn.FaceID]*netFace
 	touched []*netFace // got something during the call in progress
 	load    ShardLoad
+	recent  recentLoad
 	// announced during the call in progress; observers are told after it
 	announced []Announcement
 }
@@ -51,8 +52,12 @@ func (f *Forwarder) tell(as []Announcement) {
 // ShardLoad is how much a shard works.
 type ShardLoad struct {
 	Busy    time.Duration // its lock was held for; what one processor could do at most is the time that passed
+	Recent  float64       // the share of one processor that it was of late, 0 to 1
 	Packets uint64        // received
 	Batches uint64        // of packets, for each of which it was locked once
+
+	PitEntries       int
+	CSHits, CSMisses uint64
 }
 
 // Loads lists the shards' loads, by the number of the shard.
@@ -60,10 +65,48 @@ func (f *Forwarder) Loads() []ShardLoad {
 	loads := make([]ShardLoad, len(f.units))
 	for i, u := range f.units {
 		u.mu.Lock()
-		loads[i] = u.load
+		l := &loads[i]
+		*l = u.load
+		l.Recent = u.recent.share(f.clock.now())
+		cs := u.shard.CSInfo()
+		l.PitEntries, l.CSHits, l.CSMisses = u.shard.Counters().PitEntries, cs.Hits, cs.Misses
 		u.mu.Unlock()
 	}
 	return loads
+}
+
+// worked notes that the shard worked from begin to end; the lock is held.
+func (u *unit) worked(begin, end ndn.Time) {
+	d := end.Sub(begin)
+	u.load.Busy += d
+	u.recent.add(end, d)
+}
+
+// recentLoad is the share of the time in which something was busy: that of
+// the last whole window of a second, or of a longer one when nothing happened.
+type recentLoad struct {
+	from ndn.Time // begin of the window
+	busy time.Duration
+	last float64 // of the window before
+}
+
+const loadWindow = time.Second
+
+func (r *recentLoad) add(now ndn.Time, busy time.Duration) {
+	r.busy += busy
+	r.roll(now)
+}
+
+func (r *recentLoad) roll(now ndn.Time) {
+	if long := now.Sub(r.from); long >= loadWindow {
+		r.last = min(float64(r.busy)/float64(long), 1)
+		r.from, r.busy = now, 0
+	}
+}
+
+func (r *recentLoad) share(now ndn.Time) float64 {
+	r.roll(now)
+	return r.last
 }
 
 // Send implements fw.Sender. The shard calls it, so the lock is held.
@@ -99,7 +142,7 @@ func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
 		announced := u.takeAnnounced()
 		u.load.Batches++
 		u.load.Packets += uint64(n)
-		u.load.Busy += f.clock.now().Sub(begin)
+		u.worked(begin, f.clock.now())
 		u.mu.Unlock()
 		f.alarms.arm(u.timer, deadline)
 		f.tell(announced)
@@ -129,7 +172,7 @@ func (u *unit) call(fn func(now ndn.Time)) {
 		touched = append(touched, u.touched...)
 		u.touched = u.touched[:0]
 	}
-	u.load.Busy += u.f.clock.now().Sub(begin)
+	u.worked(begin, u.f.clock.now())
 	u.mu.Unlock()
 	u.f.alarms.arm(u.timer, deadline)
 	for _, fc := range touched {

@@ -27,7 +27,7 @@ func TestCtl(t *testing.T) {
 		code int
 		want []string // in standard output, or in standard error if code is not 0
 	}{
-		{"status", 0, []string{"version ", "running for", "unix:///", "FIB 1, PIT 1", "of 1.0 MB"}},
+		{"status", 0, []string{"version ", "running for", "unix:///", "FIB 1, PIT 1", "of 1.0 MB", "shard 0", "% of a processor, PIT "}},
 		{"face create udp4://127.0.0.1:19999 --persistency permanent --mtu 1400", 0, []string{"udp4://127.0.0.1:19999", "permanent"}},
 		{"face create udp4://127.0.0.1:19999", 1, []string{"face FACE goes to udp4://127.0.0.1:19999 already", "ctl face update FACE"}},
 		{"face create", 2, []string{"--help"}},
@@ -102,7 +102,7 @@ func TestCtl(t *testing.T) {
 func TestCtlJSON(t *testing.T) {
 	transport := forwarder(t)
 	for args, keys := range map[string][]string{
-		"status":                             {"version", "uptime_s", "fib_entries", "pit_entries", "cs", "listeners"},
+		"status":                             {"version", "uptime_s", "fib_entries", "pit_entries", "cs", "listeners", "shards"},
 		"face create udp4://127.0.0.1:19999": {"id", "remote", "local", "persistency", "flags"},
 		"cs info":                            {"capacity_bytes", "used_bytes", "hits", "hit_ratio"},
 		"strategy set /a multicast":          {"prefix", "strategy"},

@@ -25,6 +25,31 @@ type statusJSON struct {
 	Unsatisfied  uint64     `json:"unsatisfied_interests"`
 	CS           csJSON     `json:"cs"`
 	Listeners    []string   `json:"listeners"`
+	// Shards is what only this project's forwarders tell.
+	Shards []shardJSON `json:"shards,omitempty"`
+}
+
+// shardJSON is one shard of the forwarding tables.
+type shardJSON struct {
+	BusyS      float64 `json:"busy_s"` // since the start
+	Load       float64 `json:"load"`   // of late: the share of one processor
+	PitEntries uint64  `json:"pit_entries"`
+	CSHits     uint64  `json:"cs_hits"`
+	CSMisses   uint64  `json:"cs_misses"`
+	HitRatio   float64 `json:"cs_hit_ratio"`
+	Packets    uint64  `json:"packets"`
+	Batches    uint64  `json:"batches"`
+}
+
+func shardsOut(shards []mgmt.ShardStatus) (out []shardJSON) {
+	for _, s := range shards {
+		out = append(out, shardJSON{
+			BusyS: float64(s.Busy) / 1e6, Load: float64(s.Load) / 1e4, PitEntries: s.Pit,
+			CSHits: s.CsHits, CSMisses: s.CsMisses, HitRatio: ratio(s.CsHits, s.CsMisses),
+			Packets: s.Packets, Batches: s.Batches,
+		})
+	}
+	return out
 }
 
 type packetsOut struct {
@@ -56,7 +81,7 @@ func newCtlStatusCmd(f *ctlFlags) *cobra.Command {
 					In:        packetsOut{st.InInterests, st.InData, st.InNacks},
 					Out:       packetsOut{st.OutInterests, st.OutData, st.OutNacks},
 					Satisfied: st.SatisfiedInterests, Unsatisfied: st.UnsatisfiedInterests,
-					CS: csOut(&cs), Listeners: []string{},
+					CS: csOut(&cs), Listeners: []string{}, Shards: shardsOut(st.Shards),
 				}
 				// ndnd has no channels.
 				if ch, err := readDataset(s, "faces", "channels", nil, mgmt.ParseChannelStatuses); err == nil {
@@ -89,6 +114,10 @@ func statusTable(w *tabwriter.Writer, s *statusJSON) {
 		used = fmt.Sprintf("%d packets, %s of %s", s.CS.Entries, bytesText(*s.CS.UsedBytes), bytesText(*s.CS.CapacityBytes))
 	}
 	fmt.Fprintf(w, "content store\t%s; hits %d of %d (%.1f %%)\n", used, s.CS.Hits, s.CS.Hits+s.CS.Misses, 100*s.CS.HitRatio)
+	for i, sh := range s.Shards {
+		fmt.Fprintf(w, "shard %d\tload %.1f %% of a processor, PIT %d, %d packets, content store hits %d of %d (%.1f %%)\n",
+			i, 100*sh.Load, sh.PitEntries, sh.Packets, sh.CSHits, sh.CSHits+sh.CSMisses, 100*sh.HitRatio)
+	}
 }
 
 // eventJSON is a face event as --json prints it, one per line.
