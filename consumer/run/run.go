@@ -18,10 +18,10 @@ import (
 	"ndnpop/consumer"
 	"ndnpop/consumer/cc"
 	"ndnpop/consumer/output"
-	"ndnpop/consumer/verify"
 	"ndnpop/face"
 	"ndnpop/face/lp"
 	"ndnpop/ndn"
+	"ndnpop/ndn/verify"
 )
 
 // ErrTransport is wrapped by the errors of a connection to the forwarder that

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"ndnpop/consumer/output"
-	"ndnpop/consumer/verify"
 	"ndnpop/face"
 	"ndnpop/ndn"
 	"ndnpop/ndn/certfile"
+	"ndnpop/ndn/verify"
 )
 
 // shared signs with a shared key.

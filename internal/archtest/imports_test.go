@@ -16,8 +16,10 @@ var layers = map[string][]string{
 	"ndn": {"ndn"},
 	// Files of certificates are needed by consumers, producers and management.
 	"ndn/certfile": {"ndn"},
-	"table":        {"ndn"},
-	"strategy":     {"ndn", "table", "strategy"},
+	// So is the decision whom to believe.
+	"ndn/verify": {"ndn"},
+	"table":      {"ndn"},
+	"strategy":   {"ndn", "table", "strategy"},
 	// The recorder and topology tester alone may run a simulation, with its
 	// consumers.
 	"strategy/strategytest": {"ndn", "table", "strategy", "fw", "sim", "consumer"},

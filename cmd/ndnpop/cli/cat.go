@@ -24,9 +24,9 @@ import (
 	"ndnpop/consumer/output"
 	"ndnpop/consumer/run"
 	"ndnpop/consumer/tree"
-	"ndnpop/consumer/verify"
 	"ndnpop/face"
 	"ndnpop/ndn"
+	"ndnpop/ndn/verify"
 )
 
 // catFlags are the flags of cat as given.

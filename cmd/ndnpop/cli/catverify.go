@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"ndnpop/consumer/output"
-	"ndnpop/consumer/verify"
 	"ndnpop/ndn/certfile"
+	"ndnpop/ndn/verify"
 )
 
 // planVerify sets what is checked of each packet.
