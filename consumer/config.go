@@ -81,6 +81,17 @@ func DefaultConfig(name ndn.Name) Config {
 	return Config{Name: name, Retries: DefaultRetries, Rho: DefaultRho, PathTags: true}
 }
 
+// HopByHop suits a path whose links repair their own losses (lp.HopByHop):
+// packets that are late or out of order are no sign of loss there, and a
+// repetition end to end must outlast the repetitions on a link. The window
+// should have a bound then (cc.Params.MaxCwnd): about what is in service on the
+// path and two more, on h links that store and forward 2h+2.
+func (c *Config) HopByHop() {
+	c.NoEarlyLoss = true
+	c.RTT.Min = max(c.RTT.Min, time.Second)
+	c.RTT.Multiple = max(c.RTT.Multiple, 2)
+}
+
 func (c Config) withDefaults() Config {
 	if c.Lifetime <= 0 {
 		c.Lifetime = ndn.DefaultLifetime

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ndnpop/consumer"
 	"ndnpop/consumer/cc"
 	"ndnpop/face/lp"
 
@@ -65,6 +66,12 @@ type (
 		MTU        int         `toml:"mtu"`
 		Marking    bool        `toml:"marking"`
 		Reliable   bool        `toml:"reliable"`
+		// How the reliable link repairs losses; 0 means what lp.Reliability
+		// says there.
+		ReliableWindow  int          `toml:"reliable-window"`
+		ReliableRetries int          `toml:"reliable-retries"`
+		StopAndWait     bool         `toml:"stop-and-wait"`
+		AckDelay        durationText `toml:"ack-delay"`
 	}
 	chainText struct {
 		Prefix string   `toml:"prefix"`
@@ -112,6 +119,8 @@ type (
 		Controller string            `toml:"controller"`
 		Options    map[string]string `toml:"options"`
 		Probe      durationText      `toml:"probe"`
+		MaxCwnd    float64           `toml:"max-cwnd"`
+		HopByHop   bool              `toml:"hop-by-hop"`
 	}
 	workloadText struct {
 		Clients    []string     `toml:"clients"` // a * at the end stands for any rest
@@ -152,7 +161,10 @@ func (p *paramsText) params() Params {
 func (l *linkText) config() LinkConfig {
 	c := LinkConfig{
 		Params: l.params(), HalfDuplex: l.HalfDuplex, Cost: l.Cost, MTU: l.MTU,
-		Reliability: lp.Reliability{On: l.Reliable},
+		Reliability: lp.Reliability{
+			On: l.Reliable, Window: l.ReliableWindow, MaxRetx: l.ReliableRetries,
+			StopAndWait: l.StopAndWait, AckDelay: time.Duration(l.AckDelay),
+		},
 	}
 	if l.Back != nil {
 		back := l.Back.params()
@@ -278,10 +290,14 @@ func (l loader) traffic(f *fileText) {
 	}
 	for _, c := range f.Fetch {
 		if x := l.node(c.Node, "fetch"); x != nil {
-			n.AddFetch(x, FetchConfig{
+			fc := FetchConfig{
 				Name: c.Name, Start: time.Duration(c.Start), Controller: c.Controller,
-				Params: cc.Params{Options: c.Options}, Probe: time.Duration(c.Probe),
-			})
+				Params: cc.Params{Options: c.Options, MaxCwnd: c.MaxCwnd}, Probe: time.Duration(c.Probe),
+			}
+			if c.HopByHop {
+				fc.Consumer = (*consumer.Config).HopByHop
+			}
+			n.AddFetch(x, fc)
 		}
 	}
 	for _, w := range f.Workload {

@@ -21,6 +21,7 @@ type Params struct {
 	InitSsthresh float64 // end of the first slow start in packets
 	Window       float64 // of "fixed", in packets
 	MaxRate      float64 // cap in bytes per second, for algorithms with a rate
+	MaxCwnd      float64 // bound of the window in packets, of any algorithm
 	Seed         uint64  // of the algorithm's own randomness
 	// Options are the algorithm's own, by name. An unknown one is refused.
 	Options map[string]string
@@ -70,6 +71,9 @@ func (r *Registry) New(name string, p Params) (Controller, error) {
 	c, err := f.New(p)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline %s: %w", name, err)
+	}
+	if p.MaxCwnd > 0 {
+		c = newBound(c, p.MaxCwnd)
 	}
 	return c, nil
 }

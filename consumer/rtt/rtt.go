@@ -20,6 +20,10 @@ type Config struct {
 	// fetcher that lives through outages wants it short, so that it notices
 	// soon when a path is back.
 	MaxBackoff time.Duration
+	// Multiple is how many smoothed round-trip times the timeout holds beside
+	// four deviations (1, as RFC 6298 says). Paths that repair losses on their
+	// links need more.
+	Multiple int
 }
 
 // Defaults of Config (ndn-cxx, RttEstimator::Options).
@@ -45,6 +49,7 @@ func (c Config) withDefaults() Config {
 	if c.MaxBackoff <= 0 || c.MaxBackoff > c.Max {
 		c.MaxBackoff = c.Max
 	}
+	c.Multiple = max(1, c.Multiple)
 	return c
 }
 
@@ -138,5 +143,5 @@ func (e *Estimator) Base() time.Duration {
 	if e.n == 0 {
 		return clamp(e.cfg.Initial, e.cfg.Min, e.cfg.Max)
 	}
-	return clamp(e.srtt+4*e.rvar, e.cfg.Min, e.cfg.Max)
+	return clamp(time.Duration(e.cfg.Multiple)*e.srtt+4*e.rvar, e.cfg.Min, e.cfg.Max)
 }

@@ -86,3 +86,14 @@ func TestIgnoresNonsense(t *testing.T) {
 		t.Fatal("took a sample that is not positive")
 	}
 }
+
+// TestMultiple: a timeout of two round trips and four deviations.
+func TestMultiple(t *testing.T) {
+	e := New(Config{Multiple: 2, Min: 100 * ms})
+	for range 100 {
+		e.Sample(700*ms, 1)
+	}
+	if e.RTO() < 1400*ms || e.RTO() > 1410*ms {
+		t.Errorf("timeout %v", e.RTO())
+	}
+}

@@ -76,6 +76,15 @@ type Reliability struct {
 	Queue int
 }
 
+// HopByHop is reliability for links that lose a good part of what they carry,
+// after Lien and Yu's Hop-by-Hop TCP (APSCC 2008): a packet is repaired on the
+// link that lost it, up to five times, before anybody further away notices. A
+// window of four fragments keeps the link busy while an acknowledgement is
+// under way; theirs, one at a time, is StopAndWait. The consumers of such paths
+// wait longer before they repeat anything (consumer.Config.HopByHop) and bound
+// their windows.
+func HopByHop() Reliability { return Reliability{On: true, MaxRetx: 5, Window: 4} }
+
 // Counters count frames, packets, and each reason for a drop. They only grow.
 type Counters struct {
 	InFrames, OutFrames   uint64
@@ -95,6 +104,7 @@ type Counters struct {
 	OutShed     uint64 // packets sent without optional fields, because only so they fitted
 	OutMarked   uint64 // packets that got a congestion mark
 	OutQueue    uint64 // packets dropped because the reliability queue was full
+	OutAcks     uint64 // frames that carried nothing but acknowledgements
 
 	Retransmitted uint64 // fragments sent again
 	Acked         uint64 // fragments acknowledged

@@ -422,6 +422,7 @@ func (r *reliability) tick(now ndn.Time, l *Link, out *face.Frames) {
 		n := min(len(r.acks), acksPerFrame(l.cfg.MTU))
 		start := len(out.Buf)
 		out.Buf = r.appendAcks(ndn.AppendTL(out.Buf, ndn.TypeLpPacket, n*ackSize), n)
+		l.ctr.OutAcks++
 		l.sent(start, out)
 	}
 }

@@ -244,13 +244,79 @@ func TestWindowAndQueue(t *testing.T) {
 	}
 }
 
+// The states of Lien and Yu's One-Hop TCP: one packet waits for its
+// acknowledgement, is sent again five times at growing intervals, and is then
+// purged for the next. A repetition is dropped and acknowledged.
+func TestHopByHopStopsAndWaits(t *testing.T) {
+	r := HopByHop()
+	r.StopAndWait, r.AckDelay = true, -1
+	a, b := New(reliable(r)), New(reliable(r))
+	out := new(face.Frames)
+	for i := range 3 {
+		if err := a.Send(1*ms, interest(byte(i)), nil, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out.Len() != 1 {
+		t.Fatalf("%d packets at once", out.Len())
+	}
+	// Done at the acknowledgement: the next leaves.
+	receive(t, b, 2*ms, out)
+	_, acks := tick(t, b)
+	if receive(t, a, 3*ms, acks); a.Deadline() != 3*ms {
+		t.Fatal("the next does not leave at once")
+	}
+	_, out = tick(t, a)
+	// Its acknowledgements are lost: the repetition is acknowledged, too, and
+	// passed up once only.
+	if got := receive(t, b, 4*ms, out); len(got) != 1 || !bytes.Equal(got[0], interest(1)) {
+		t.Fatalf("%x", got)
+	}
+	tick(t, b)
+	var last time.Duration
+	for i := range 5 {
+		was := a.Deadline()
+		now, again := tick(t, a)
+		if again.Len() != 1 {
+			t.Fatalf("repetition %d: %d frames", i+1, again.Len())
+		}
+		if got := receive(t, b, now, again); len(got) != 0 {
+			t.Fatal("a repetition was passed up")
+		}
+		if _, out := tick(t, b); out.Len() != 1 {
+			t.Fatal("a repetition was not acknowledged")
+		}
+		if d := a.Deadline().Sub(was); d < last {
+			t.Errorf("interval %v after %v", d, last)
+		} else {
+			last = d
+		}
+	}
+	// Purged: the forwarder hears of it, and the third leaves.
+	_, out = tick(t, a)
+	wire, ok := a.GaveUp()
+	if !ok || !bytes.Equal(wire, interest(1)) {
+		t.Errorf("gave up on %x, %v", wire, ok)
+	}
+	if got := receive(t, b, a.Deadline(), out); len(got) != 1 || !bytes.Equal(got[0], interest(2)) {
+		t.Errorf("after giving up: %x", got)
+	}
+	if c := b.Counters(); c.InDuplicate != 5 || c.OutAcks != 7 || c.OutFrames != 7 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // Two links over a channel that loses, repeats and reorders: everything comes
 // out exactly once and unchanged, except what the sender gave up.
 func TestReliableOverLossyLink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		loss := rapid.IntRange(0, 30).Draw(t, "loss")
-		cfg := reliable(Reliability{MaxRetx: 8, Window: rapid.SampledFrom([]int{0, 1, 4, 64}).Draw(t, "window"), Queue: 1000})
+		cfg := reliable(Reliability{
+			MaxRetx: 8, Window: rapid.SampledFrom([]int{0, 1, 4, 64}).Draw(t, "window"), Queue: 1000,
+			StopAndWait: rapid.IntRange(0, 4).Draw(t, "stop and wait") == 0,
+			AckDelay:    rapid.SampledFrom([]time.Duration{0, -1}).Draw(t, "ack delay"),
+		})
 		cfg.FirstSequence = -rapid.Uint64Range(0, 300).Draw(t, "first")
 		rng := rand.New(rand.NewPCG(seed, 7))
 		ends := [2]*Link{New(cfg), New(cfg)}
@@ -272,7 +338,7 @@ func TestReliableOverLossyLink(t *testing.T) {
 		}
 		const packets = 60
 		var got [2][packets]int
-		gaveUp := [2]int{}
+		gaveUp, most := [2]int{}, [2]int{}
 		var out face.Frames
 		next := [2]int{}
 		for {
@@ -334,6 +400,7 @@ func TestReliableOverLossyLink(t *testing.T) {
 					}
 				}
 				l.Tick(now, &out)
+				most[e] = max(most[e], l.rel.flying)
 				carry(1-e, &out)
 				for {
 					if _, ok := l.GaveUp(); !ok {
@@ -352,6 +419,9 @@ func TestReliableOverLossyLink(t *testing.T) {
 				if n > 1 {
 					t.Fatal("a packet came twice")
 				}
+			}
+			if w := cfg.Reliability.Window; most[e] > w && w > 0 || most[e] > 1 && cfg.Reliability.StopAndWait {
+				t.Fatalf("%d fragments unacknowledged at once", most[e])
 			}
 			sender := ends[1-e].Counters()
 			if missing > int(sender.RetxExhausted)+int(ends[e].Counters().InReassemblyOld) {

@@ -40,6 +40,8 @@ type catFlags struct {
 	noDiscovery  bool
 	initCwnd     float64
 	initSsthresh float64
+	maxCwnd      float64
+	hopByHop     bool
 	ignoreMarks  bool
 	logCwnd      string
 	logRTT       string
@@ -123,6 +125,8 @@ Options of ndncatchunks keep their letters and meanings.`,
 	fl.Float64VarP(&f.pipelineSize, "pipeline-size", "s", cc.DefaultFixedWindow, "window of -p fixed, in `packets`")
 	fl.Float64Var(&f.initCwnd, "init-cwnd", 0, "first window in `packets` (0: the pipeline's own)")
 	fl.Float64Var(&f.initSsthresh, "init-ssthresh", 0, "end of the first slow start in `packets` (0: none)")
+	fl.Float64Var(&f.maxCwnd, "max-cwnd", 0, "bound of the window in `packets` (0: none)")
+	fl.BoolVar(&f.hopByHop, "hop-by-hop", false, "the links of the path repair their losses (faces with reliability): take nothing that is late for lost before a second has passed; best with --max-cwnd")
 	fl.BoolVar(&f.ignoreMarks, "ignore-marks", false, "ignore congestion marks")
 	fl.StringVar(&f.pacing, "pacing", "", "send Interests for this `RATE` of Data, e.g. 100mbit")
 	fl.StringVar(&f.maxRate, "max-rate", "", "never ask for more than this `RATE` of Data")
@@ -180,12 +184,17 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 		return nil, errors.New("--resume needs -o FILE")
 	case !(f.pipelineSize >= 1 && f.pipelineSize <= maxPackets): // NaN, too
 		return nil, fmt.Errorf("--pipeline-size %v: want 1 to %d", f.pipelineSize, maxPackets)
+	case f.maxCwnd != 0 && !(f.maxCwnd >= 1 && f.maxCwnd <= maxPackets):
+		return nil, fmt.Errorf("--max-cwnd %v: want 1 to %d, or 0 for no bound", f.maxCwnd, maxPackets)
 	case !(f.initCwnd >= 0 && f.initCwnd <= maxPackets && f.initSsthresh >= 0 && f.initSsthresh <= maxPackets):
 		return nil, fmt.Errorf("--init-cwnd %v, --init-ssthresh %v: want 0 to %d", f.initCwnd, f.initSsthresh, maxPackets)
 	case !slices.Contains(progressChoices, f.progress):
 		return nil, fmt.Errorf("--progress %q: choose one of %s", f.progress, strings.Join(progressChoices, ", "))
 	}
 	cfg.Lifetime = time.Duration(f.lifetime) * time.Millisecond
+	if f.hopByHop {
+		cfg.HopByHop()
+	}
 	if err := f.planVerify(p); err != nil {
 		return nil, err
 	}
@@ -213,7 +222,7 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 	p.newController = func() (cc.Controller, error) {
 		return reg.New(f.pipeline, cc.Params{
 			InitCwnd: f.initCwnd, InitSsthresh: f.initSsthresh, Window: f.pipelineSize,
-			MaxRate: cfg.MaxRate, Seed: cfg.Seed,
+			MaxRate: cfg.MaxRate, MaxCwnd: f.maxCwnd, Seed: cfg.Seed,
 		})
 	}
 	if f.wantsTree() {

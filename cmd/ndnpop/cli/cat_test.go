@@ -228,7 +228,7 @@ func TestCatLogs(t *testing.T) {
 
 func TestCatWindows(t *testing.T) {
 	for _, args := range [][]string{
-		{"-s", "NaN"}, {"-s", "Inf"}, {"-s", "0.5"}, {"-s", "1e300"}, {"--init-cwnd", "NaN"}, {"--init-cwnd", "-1"}, {"--init-ssthresh", "Inf"},
+		{"-s", "NaN"}, {"-s", "Inf"}, {"-s", "0.5"}, {"-s", "1e300"}, {"--init-cwnd", "NaN"}, {"--init-cwnd", "-1"}, {"--max-cwnd", "0.5"}, {"--max-cwnd", "NaN"}, {"--init-ssthresh", "Inf"},
 	} {
 		if _, msg, code := cat(t, append(args, "/cat/f")...); code != exitUsage || !strings.Contains(msg, args[1]) && !strings.Contains(msg, "+Inf") && !strings.Contains(msg, "e+300") {
 			t.Errorf("%s: code %d, %s", args, code, msg)

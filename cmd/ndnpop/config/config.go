@@ -58,6 +58,8 @@ type UDP struct {
 	IdleTimeout Duration `toml:"idle_timeout" min:"1s" max:"720h" doc:"A face made on demand that hears nothing for so long is removed."`
 	MaxFaces    int      `toml:"max_faces" min:"1" max:"1000000" doc:"Faces made on demand, for each listener."`
 	Reliability bool     `toml:"reliability" doc:"Use NDNLPv2 reliability (acknowledgements and retransmission on the link)\nwith peers that became faces on demand. Both ends must."`
+	Window      int      `toml:"reliability_window" min:"0" max:"4096" doc:"Packets that a face with reliability may have unacknowledged: 4 for lossy radio\nlinks, 1 to stop and wait; 0: no bound of its own."`
+	Retries     int      `toml:"reliability_retries" min:"1" max:"20" doc:"Times that a face with reliability repeats a packet: 3 as NFD, 5 for lossy radio\nlinks. What is given up is asked for by another way, or by the consumer again."`
 
 	Unproven Unproven `toml:"unproven" doc:"What a peer gets that became a face on demand and has not shown that it receives\nwhat is sent to its address: a forged source address must not have others\nflooded with Data. Peers that run ndnpop or NFD show it by themselves within a\nround trip or two; faces that are configured or created by command need not."`
 }
@@ -183,6 +185,7 @@ func Default(unixPath string) *Config {
 				Listen:      []string{"0.0.0.0:6363", "[::]:6363"},
 				IdleTimeout: Duration(10 * time.Minute),
 				MaxFaces:    4096,
+				Retries:     3,
 				Unproven:    Unproven{Rate: 1e6, Total: 8e6, Factor: 150, Burst: 256 << 10},
 			},
 			WebSocket: WebSocket{Listen: []string{}, Origins: []string{}, MaxFaces: 1024},

@@ -19,6 +19,7 @@ import (
 
 	"ndnpop/cmd/ndnpop/config"
 	"ndnpop/face"
+	"ndnpop/face/lp"
 	"ndnpop/face/udp"
 	"ndnpop/fw"
 	"ndnpop/fw/mgmt"
@@ -78,6 +79,7 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	}
 	d.fwd, err = run.New(run.Options{
 		Shard: shard, Strategies: o.Strategies, MaxFaces: c.Faces.Max, UDPMTU: c.Faces.UDP.MTU,
+		Link: lp.Config{Reliability: lp.Reliability{Window: c.Faces.UDP.Window, MaxRetx: c.Faces.UDP.Retries}},
 	})
 	if err != nil {
 		return nil, err
