@@ -26,23 +26,36 @@ type Process struct {
 
 // Start starts a program. Its standard error goes to dir/name.log.
 func Start(dir, name string, env []string, stdin io.Reader, stdout io.Writer, argv ...string) (*Process, error) {
-	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Stdin, c.Stdout, c.Env = stdin, stdout, append(os.Environ(), env...)
+	return StartCommand(dir, name, c, c)
+}
+
+// Runner starts and awaits a program that has been set up: an exec.Cmd itself,
+// or what wraps one to run it in another place, such as emunet.Cmd.
+type Runner interface {
+	Start() error
+	Wait() error
+}
+
+// StartCommand starts c, whose runner is r, in dir. Its standard error goes to
+// dir/name.log, and so does its standard output if it has none of its own.
+func StartCommand(dir, name string, c *exec.Cmd, r Runner) (*Process, error) {
+	p := &Process{cmd: c, name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, log
-	if stdout == nil {
-		p.cmd.Stdout = log
+	c.Dir, c.Stderr = dir, log
+	if c.Stdout == nil {
+		c.Stdout = log
 	}
-	p.cmd.Dir = dir
-	p.cmd.Env = append(os.Environ(), env...)
-	if err := p.cmd.Start(); err != nil {
+	if err := r.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
 	go func() {
-		p.err = p.cmd.Wait()
+		p.err = r.Wait()
 		close(p.done)
 	}()
 	return p, nil
