@@ -16,6 +16,7 @@ func FuzzReceive(f *testing.F) {
 	for _, ask := range []string{
 		"/cdn/a/v=1/seg=0", "/cdn/a/32=metadata P F", "/cdn/a P", "/cdn/32=ls/v=1/seg=0", "/cdn/a/v=1 P",
 		"/cdn/g/v=1/seg=18446744073709551615", "/cdn/g/32=metadata/v=1/seg=0", "/cdn/g/32=metadata/v=0/seg=0",
+		"/cdn/a/v=1/32=manifest/seg=0", "/cdn/a/v=1/32=digests/seg=0", "/cdn/32=ls/v=1/32=digests/seg=9", "/cdn/g/v=1/32=manifest/seg=0",
 	} {
 		f.Add(asking(f, ask).Wire())
 	}
@@ -29,10 +30,11 @@ func FuzzReceive(f *testing.F) {
 			"/g":   {{version: 1, segment: 10, data: make([]byte, 25), open: true, attr: Attributes{Growing: true}}},
 			"ls /": {{version: 1, segment: 10, data: make([]byte, 5), attr: Attributes{Listing: true}}},
 		}
-		r, rec := newTest(t, store)
+		r, rec := newSigned(t, store)
 		if err := r.Receive(1, &p); err != nil {
 			t.Skip() // names too long for a packet
 		}
+		settle(t, r)
 		for _, d := range rec.take() {
 			if !d.Name.HasPrefix(p.Interest.Name) {
 				if _, n, ok := p.Interest.ImplicitDigest(); !ok || !n.Equal(d.Name) {

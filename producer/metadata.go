@@ -2,6 +2,7 @@ package producer
 
 import (
 	"ndnpop/ndn"
+	"ndnpop/ndn/manifest"
 )
 
 // Fields of the metadata after the Name and the FinalBlockId: those below
@@ -101,6 +102,14 @@ func (m *metadataOf) appendFixed(b []byte, versioned ndn.Name) []byte {
 		}
 	}
 	return b
+}
+
+// appendManifestName appends the name of the roots of an object's manifest.
+func appendManifestName(b []byte, versioned ndn.Name) []byte {
+	n := len(versioned) + ndn.TLVSize(ndn.TypeKeyword, len(manifest.KeywordRoot))
+	b = ndn.AppendTL(b, manifest.TypeName, ndn.TLVSize(ndn.TypeName, n))
+	b = ndn.AppendTL(b, ndn.TypeName, n)
+	return manifest.RootName(b, versioned)
 }
 
 // start is how many bytes of the content go along when room bytes are left:

@@ -2,6 +2,7 @@ package producer
 
 import (
 	"ndnpop/ndn"
+	"ndnpop/ndn/manifest"
 )
 
 // kind is what an Interest's name asks for.
@@ -15,15 +16,19 @@ const (
 	askMetadata             // /<name>/32=metadata
 	askMetaVer              // /<name>/32=metadata/v=
 	askMetaSeg              // /<name>/32=metadata/v=/seg=
+	askRoot                 // /<name>/v=/32=manifest/seg=
+	askLeaf                 // /<name>/v=/32=digests/seg=
 )
 
 // query is a parsed name. Its slices are views of the name.
 type query struct {
-	kind    kind
-	path    Path
-	object  ndn.Name // the whole name up to the version or keyword "metadata"
-	version uint64
-	segment uint64
+	kind   kind
+	path   Path
+	object ndn.Name // the whole name up to the version or keyword "metadata"
+	// versioned is object with the version.
+	versioned ndn.Name
+	version   uint64
+	segment   uint64
 }
 
 // parseQuery takes apart a name that begins with a prefix of prefixLen bytes.
@@ -66,7 +71,20 @@ func parseQuery(name ndn.Name, prefixLen int) query {
 		return q
 	}
 	q.kind++
+	q.versioned = name[:at:at]
 	if next(); !more {
+		return q
+	}
+	if k := q.part(c); k != askOther {
+		q.kind = k
+		if next(); !more {
+			q.kind = askOther
+			return q
+		}
+		q.segment, ok = number(c, ndn.TypeSegment)
+		if !ok || at != len(name) {
+			q.kind = askOther
+		}
 		return q
 	}
 	if q.segment, ok = number(c, ndn.TypeSegment); !ok || at != len(name) {
@@ -82,4 +100,19 @@ func parseQuery(name ndn.Name, prefixLen int) query {
 func number(c ndn.Component, typ uint32) (uint64, bool) {
 	v, ok := c.NumberAs(typ)
 	return v, ok && ndn.NatSize(v) == len(c.Value)
+}
+
+// part is what the component after an object's version asks for, if it is a
+// part of the manifest.
+func (q *query) part(c ndn.Component) kind {
+	if q.kind != askVersion || c.Type != ndn.TypeKeyword {
+		return askOther
+	}
+	switch string(c.Value) {
+	case manifest.KeywordRoot:
+		return askRoot
+	case manifest.KeywordLeaf:
+		return askLeaf
+	}
+	return askOther
 }

@@ -30,8 +30,13 @@ const (
 type Config struct {
 	// Prefix is the served name; the paths of the store follow it.
 	Prefix ndn.Name
-	// Signer signs every Data. Nil stands for ndn.DigestSigner.
-	Signer ndn.Signer
+	// Signer signs every Data; Segments, if not nil, signs segments and the
+	// leaves of manifests in its place. Nil stands for ndn.DigestSigner.
+	Signer, Segments ndn.Signer
+	// Manifest offers a manifest of the digests of segments, whose roots Signer
+	// signs (package manifest), for objects whose size is known from their
+	// beginning.
+	Manifest bool
 	// Freshness of content, MetadataFreshness of metadata and of application
 	// Nacks. Negative stands for none.
 	Freshness, MetadataFreshness time.Duration
@@ -44,6 +49,7 @@ type Counters struct {
 	Segments  uint64 // Data with content sent
 	Bytes     uint64 // of content in them
 	Metadata  uint64
+	Manifests uint64 // roots and leaves of manifests
 	Nacks     uint64 // application Nacks
 	Waited    uint64 // Interests that had to wait for content
 	Expired   uint64 // of these, those whose lifetime passed
@@ -59,8 +65,9 @@ type Responder struct {
 	out   Sender
 	sig   int // bytes of SignatureInfo and SignatureValue, at most
 
-	waiting waitList
-	count   Counters
+	waiting   waitList
+	manifests manifests
+	count     Counters
 
 	// Scratch space, so that an answer allocates nothing.
 	buf    []byte
@@ -80,6 +87,9 @@ func New(cfg Config, store Store, out Sender) (*Responder, error) {
 	if cfg.Signer == nil {
 		cfg.Signer = ndn.DigestSigner{}
 	}
+	if cfg.Segments == nil {
+		cfg.Segments = cfg.Signer
+	}
 	if cfg.Freshness == 0 {
 		cfg.Freshness = DefaultFreshness
 	}
@@ -93,9 +103,13 @@ func New(cfg Config, store Store, out Sender) (*Responder, error) {
 		return nil, err
 	}
 	cfg.Prefix = cfg.Prefix.Clone()
-	sig, err := signatureSize(cfg.Signer)
-	if err != nil {
-		return nil, fmt.Errorf("the signer does not sign: %w", err)
+	sig := 0
+	for _, s := range []ndn.Signer{cfg.Signer, cfg.Segments} {
+		n, err := signatureSize(s)
+		if err != nil {
+			return nil, fmt.Errorf("the signer does not sign: %w", err)
+		}
+		sig = max(sig, n)
 	}
 	return &Responder{
 		cfg: cfg, store: store, out: out, sig: sig + sigSlack,
@@ -162,10 +176,16 @@ type request struct {
 
 func (r *Responder) handle(a *request) error {
 	q := parseQuery(a.name, len(r.cfg.Prefix))
-	err := r.answer(a, &q)
+	if err := r.answer(a, &q); err != nil {
+		return r.refuse(a, err)
+	}
+	return nil
+}
+
+// refuse tells the consumer that err is why there is no answer, if that is
+// final.
+func (r *Responder) refuse(a *request, err error) error {
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrChanged):
 		return r.nack(a)
 	}
@@ -190,6 +210,12 @@ func (r *Responder) answer(a *request, q *query) error {
 			return nil
 		}
 		return r.latest(q, func(obj Object) error { return r.metadata(q, obj, stageNow) })
+	case askRoot, askLeaf:
+		obj, err := r.store.At(q.path, q.version)
+		if err != nil {
+			return err
+		}
+		return r.manifest(a, q, obj)
 	case askMetaVer, askMetaSeg:
 		if (q.kind == askMetaVer && !prefix) || (q.kind == askMetaSeg && q.segment != 0) {
 			return ErrNotFound
@@ -268,7 +294,7 @@ func (r *Responder) segment(a *request, obj Object, name ndn.Name, n uint64) err
 			return err
 		}
 	}
-	if err := r.send(b); err != nil {
+	if err := r.send(b, r.cfg.Segments); err != nil {
 		return err
 	}
 	r.count.Segments++
@@ -280,8 +306,8 @@ func (r *Responder) segment(a *request, obj Object, name ndn.Name, n uint64) err
 var ErrTooLarge = errors.New("producer: the packet would be too large")
 
 // send signs and sends the Data that begins r.buf.
-func (r *Responder) send(b []byte) error {
-	b, err := ndn.EndData(b, 0, r.cfg.Signer)
+func (r *Responder) send(b []byte, by ndn.Signer) error {
+	b, err := ndn.EndData(b, 0, by)
 	r.buf = b[:0]
 	if err != nil {
 		return fmt.Errorf("signing %s: %w", r.data.Name, err)
@@ -301,7 +327,7 @@ func (r *Responder) nack(a *request) error {
 	}
 	r.data = ndn.DataFields{Name: a.name, ContentType: ndn.ContentNack, Freshness: r.cfg.MetadataFreshness}
 	b, _ := ndn.BeginData(r.buf[:0], &r.data, 0)
-	if err := r.send(b); err != nil {
+	if err := r.send(b, r.cfg.Signer); err != nil {
 		r.count.Errors++
 		return err
 	}
@@ -338,14 +364,25 @@ func (r *Responder) metadata(q *query, obj Object, stage uint64) error {
 	r.name = append(ndn.AppendTL(r.name, ndn.TypeKeyword, len(keywordMetadata)), keywordMetadata...)
 	prefixLen := len(r.name)
 
+	withManifest := false
 	room := func() int {
 		r.meta = m.appendFixed(r.meta[:0], r.name[:versionedLen])
+		if withManifest {
+			r.meta = appendManifestName(r.meta, r.name[:versionedLen])
+		}
 		return ndn.MaxPacketSize - LinkRoom - r.sig - // packet and signature
 			12 - (prefixLen - versionedLen) - 10 - 3 - // headers, name, version, segment
 			2 - 6 - 5 - // MetaInfo with FinalBlockId
 			len(r.meta) - 6 - hashSize
 	}
 	left := room()
+	if _, ok := r.layout(obj, r.name[:versionedLen]); ok && m.size > uint64(max(left, 0)) {
+		withManifest = true
+		if left = room(); left < 0 {
+			withManifest = false
+			left = room()
+		}
+	}
 	at := m.stage(left)
 	if stage != stageNow && stage != at {
 		if stage > at {
@@ -367,7 +404,7 @@ func (r *Responder) metadata(q *query, obj Object, stage uint64) error {
 	}
 	b, content := ndn.BeginData(r.buf[:0], &r.data, len(r.meta))
 	copy(content, r.meta)
-	if err := r.send(b); err != nil {
+	if err := r.send(b, r.cfg.Signer); err != nil {
 		return err
 	}
 	r.count.Metadata++
@@ -440,7 +477,11 @@ func (r *Responder) wait(a *request, n uint64) {
 }
 
 // Deadline is when Tick is due.
-func (r *Responder) Deadline() ndn.Time { return r.waiting.deadline() }
+func (r *Responder) Deadline() ndn.Time { return min(r.waiting.deadline(), r.manifests.due()) }
 
-// Tick forgets the Interests whose lifetime has passed.
-func (r *Responder) Tick(now ndn.Time) { r.count.Expired += uint64(r.waiting.expire(now)) }
+// Tick forgets the Interests whose lifetime has passed, and goes on with
+// manifests that somebody waits for.
+func (r *Responder) Tick(now ndn.Time) {
+	r.count.Expired += uint64(r.waiting.expire(now))
+	r.hashSome(now)
+}

@@ -16,6 +16,7 @@ var layers = map[string][]string{
 	"ndn": {"ndn"},
 	// Files of certificates are needed by consumers, producers and management.
 	"ndn/certfile": {"ndn"},
+	"ndn/manifest": {"ndn"},
 	// So is the decision whom to believe.
 	"ndn/verify": {"ndn"},
 	"table":      {"ndn"},
