@@ -43,16 +43,16 @@ func parsePublicKey(der []byte) (publicKey, error) {
 // verifies reports whether the key made the signature of a packet (NDN packet
 // specification, "Signature types"). The packet cannot choose another
 // algorithm than that of the key.
-func (p publicKey) verifies(d *ndn.Data) bool {
+func (p publicKey) verifies(s *Signed) bool {
 	switch k := p.key.(type) {
 	case *rsa.PublicKey:
-		sum := sha256.Sum256(d.Signed())
-		return d.SigType == ndn.SigRsa && rsa.VerifyPKCS1v15(k, crypto.SHA256, sum[:], d.SigValue) == nil
+		sum := sha256.Sum256(s.Portion)
+		return s.SigType == ndn.SigRsa && rsa.VerifyPKCS1v15(k, crypto.SHA256, sum[:], s.Value) == nil
 	case *ecdsa.PublicKey:
-		sum := sha256.Sum256(d.Signed())
-		return d.SigType == ndn.SigEcdsa && ecdsa.VerifyASN1(k, sum[:], d.SigValue)
+		sum := sha256.Sum256(s.Portion)
+		return s.SigType == ndn.SigEcdsa && ecdsa.VerifyASN1(k, sum[:], s.Value)
 	case ed25519.PublicKey:
-		return d.SigType == ndn.SigEd25519 && ed25519.Verify(k, d.Signed(), d.SigValue)
+		return s.SigType == ndn.SigEd25519 && ed25519.Verify(k, s.Portion, s.Value)
 	}
 	return false
 }

@@ -1,4 +1,4 @@
-// Package verify decides whether Data was signed by someone who may: with
+// Package verify decides whether a packet was signed by someone who may: with
 // trusted certificates, certificates that chain to them, and a trust schema.
 //
 // A key signs wrongly or it does not, which mathematics tells. Which key may
@@ -42,6 +42,8 @@ var (
 	ErrUntrusted = errors.New("no chain of certificates leads to a trusted one")
 	// ErrFetch: a certificate that is needed cannot be had.
 	ErrFetch = errors.New("the certificate cannot be had")
+	// ErrWanted: a certificate would have to be fetched, and nothing may be.
+	ErrWanted = errors.New("the certificate is not at hand")
 )
 
 // Bounds of what a packet can cause.
@@ -62,13 +64,30 @@ type Config struct {
 	// Secret, if not nil, is a key that is shared with the producer. Only
 	// HMAC signatures are accepted then.
 	Secret []byte
+	// MaxAge is how long a fetched certificate is believed before it is fetched
+	// again; 0: as long as it and those above it are valid.
+	MaxAge time.Duration
 	// Now tells the time for validity periods; nil: time.Now.
 	Now func() time.Time
 }
 
 // Fetch gets the Data with a name of which name is a prefix, as the bytes of
-// the packet.
+// the packet. Where nil is allowed for it, nothing is fetched, and ErrWanted is
+// the reason when something would have to be.
 type Fetch func(ctx context.Context, name ndn.Name) ([]byte, error)
+
+// Signed is a signature with what it covers. The slices stay the caller's.
+type Signed struct {
+	Name    ndn.Name // of the packet
+	SigType uint64
+	Key     ndn.Name // of the KeyLocator; nil when it names none
+	Portion []byte   // the bytes that are signed
+	Value   []byte
+}
+
+func signedData(d *ndn.Data) *Signed {
+	return &Signed{Name: d.Name, SigType: d.SigType, Key: certfile.Locator(d), Portion: d.Signed(), Value: d.SigValue}
+}
 
 // Verifier checks packets. It is safe for concurrent use.
 type Verifier struct {
@@ -82,6 +101,7 @@ type key struct {
 	cert   certfile.Certificate
 	public publicKey
 	anchor bool
+	until  time.Time // it is remembered; of chained keys
 }
 
 // New returns a Verifier. It fails when a trusted certificate holds no key
@@ -109,12 +129,54 @@ func New(cfg Config) (*Verifier, error) {
 }
 
 // Verify says why a packet must not be believed; nil if it may be. It calls
-// fetch for certificates that it lacks, and takes as long as that does.
+// fetch, which may be nil, for certificates that it lacks, and takes as long as
+// that does.
 func (v *Verifier) Verify(ctx context.Context, d *ndn.Data, fetch Fetch) error {
 	if v.cfg.Secret != nil {
 		return v.verifySecret(d)
 	}
-	return v.verify(ctx, d, fetch, maxChain)
+	_, err := v.verify(ctx, signedData(d), fetch, maxChain, false)
+	return err
+}
+
+// VerifyCommand is Verify for a packet whose name says what is to be done, not
+// whose it is: every key may sign it that is trusted or to whose certificate a
+// chain leads. Of the chain's certificates each must lie below its issuer's
+// identity all the same. It needs a Config without Secret and Schema.
+func (v *Verifier) VerifyCommand(ctx context.Context, s *Signed, fetch Fetch) error {
+	_, err := v.verify(ctx, s, fetch, maxChain, true)
+	return err
+}
+
+// Learn fetches the certificates of a key, named as in a KeyLocator, so that
+// what it signs can be verified without fetching. It says why they are not
+// believed.
+func (v *Verifier) Learn(ctx context.Context, locator ndn.Name, fetch Fetch) error {
+	if v.trusted(locator) || v.cached(locator) != nil {
+		return nil
+	}
+	_, err := v.chained(ctx, locator, fetch, maxChain)
+	return err
+}
+
+// trusted reports whether a locator names the key of a trusted certificate.
+func (v *Verifier) trusted(loc ndn.Name) bool {
+	for _, k := range v.anchors {
+		if loc.HasPrefix(k.cert.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// cached returns a chained key that is remembered, as long as all of its chain
+// is valid.
+func (v *Verifier) cached(loc ndn.Name) *key {
+	k, ok := v.cache.Get(string(loc))
+	if !ok || v.cfg.Now().After(k.until) {
+		return nil
+	}
+	return k
 }
 
 func (v *Verifier) verifySecret(d *ndn.Data) error {
@@ -129,39 +191,38 @@ func (v *Verifier) verifySecret(d *ndn.Data) error {
 	return nil
 }
 
-// verify checks a packet whose chain may be left more certificates long.
-func (v *Verifier) verify(ctx context.Context, d *ndn.Data, fetch Fetch, left int) error {
-	switch d.SigType {
+// verify checks a packet whose chain may be left more certificates long, and
+// returns the key that signed it. With anyName, its name does not matter.
+func (v *Verifier) verify(ctx context.Context, s *Signed, fetch Fetch, left int, anyName bool) (*key, error) {
+	switch s.SigType {
 	case ndn.SigRsa, ndn.SigEcdsa, ndn.SigEd25519:
 	default:
-		return fmt.Errorf("%w: it has %s", ErrNoKey, sigName(d.SigType))
+		return nil, fmt.Errorf("%w: it has %s", ErrNoKey, sigName(s.SigType))
 	}
-	loc := certfile.Locator(d)
-	if loc == nil {
-		return fmt.Errorf("%w that it names", ErrNoKey)
+	if s.Key == nil {
+		return nil, fmt.Errorf("%w that it names", ErrNoKey)
 	}
 	known := false
 	var err error
 	for _, k := range v.anchors {
-		if !loc.HasPrefix(k.cert.Key) {
+		if !s.Key.HasPrefix(k.cert.Key) {
 			continue
 		}
 		known = true
-		if err = v.signed(d, k); err == nil {
-			return nil
+		if err = v.signed(s, k, anyName); err == nil {
+			return k, nil
 		}
 	}
 	if known {
-		return err
+		return nil, err
 	}
-	if k, ok := v.cache.Get(string(loc)); ok {
-		return v.signed(d, k)
+	k := v.cached(s.Key)
+	if k == nil {
+		if k, err = v.chained(ctx, s.Key, fetch, left); err != nil {
+			return nil, err
+		}
 	}
-	k, err := v.chained(ctx, loc, fetch, left)
-	if err != nil {
-		return err
-	}
-	return v.signed(d, k)
+	return k, v.signed(s, k, anyName)
 }
 
 // chained fetches a certificate and verifies it.
@@ -171,6 +232,9 @@ func (v *Verifier) chained(ctx context.Context, loc ndn.Name, fetch Fetch, left 
 	}
 	if !namesKey(loc) {
 		return nil, fmt.Errorf("%w: it names %s, which is no key", ErrNoKey, loc)
+	}
+	if fetch == nil {
+		return nil, fmt.Errorf("signed by %s: %w", loc, ErrWanted)
 	}
 	wire, err := fetch(ctx, loc)
 	if err != nil {
@@ -187,25 +251,45 @@ func (v *Verifier) chained(ctx context.Context, loc ndn.Name, fetch Fetch, left 
 	if issuer := certfile.Locator(&c.Data); issuer != nil && issuer.HasPrefix(c.Key) {
 		return nil, fmt.Errorf("signed by %s: %w: it is self-signed and not among them", name, ErrUntrusted)
 	}
-	if err := c.ValidAt(v.cfg.Now()); err != nil {
+	now := v.cfg.Now()
+	if err := c.ValidAt(now); err != nil {
 		return nil, fmt.Errorf("signed by %s: %w: it %w", name, ErrValidity, err)
 	}
 	p, err := parsePublicKey(c.Data.Content)
 	if err != nil {
 		return nil, fmt.Errorf("signed by %s: %w: %w", name, certfile.ErrCertificate, err)
 	}
-	if err := v.verify(ctx, &c.Data, fetch, left-1); err != nil {
+	issuer, err := v.verify(ctx, signedData(&c.Data), fetch, left-1, false)
+	if err != nil {
 		return nil, fmt.Errorf("signed by %s, a certificate that is %w", name, err)
 	}
-	k := &key{cert: c, public: p}
+	k := &key{cert: c, public: p, until: earlier(c.NotAfter, issuer.end())}
+	if v.cfg.MaxAge > 0 {
+		k.until = earlier(k.until, now.Add(v.cfg.MaxAge))
+	}
 	v.cache.Add(string(loc), k)
 	return k, nil
 }
 
-// signed checks a packet against a key.
-func (v *Verifier) signed(d *ndn.Data, k *key) error {
-	err := v.allowed(d, k)
-	if err == nil && !k.public.verifies(d) {
+// end is when a key cannot vouch for others any more.
+func (k *key) end() time.Time {
+	if k.anchor {
+		return k.cert.NotAfter
+	}
+	return k.until
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// signed checks a packet against a key. With anyName, the key may sign any name.
+func (v *Verifier) signed(s *Signed, k *key, anyName bool) error {
+	err := v.allowed(s.Name, k, anyName)
+	if err == nil && !k.public.verifies(s) {
 		err = ErrSignature
 	}
 	if err != nil {
@@ -214,17 +298,18 @@ func (v *Verifier) signed(d *ndn.Data, k *key) error {
 	return nil
 }
 
-func (v *Verifier) allowed(d *ndn.Data, k *key) error {
+func (v *Verifier) allowed(name ndn.Name, k *key, anyName bool) error {
 	c := &k.cert
 	if err := c.ValidAt(v.cfg.Now()); err != nil {
 		return fmt.Errorf("%w: it %w", ErrValidity, err)
 	}
 	switch {
+	case anyName:
 	case v.cfg.Schema != nil:
-		if !v.cfg.Schema.allows(d.Name, c.Data.Name) {
+		if !v.cfg.Schema.allows(name, c.Data.Name) {
 			return fmt.Errorf("%w: the trust schema has no rule for it", ErrNotAllowed)
 		}
-	case !k.anchor && !d.Name.HasPrefix(c.Identity):
+	case !k.anchor && !name.HasPrefix(c.Identity):
 		return fmt.Errorf("%w: it is for names below %s", ErrNotAllowed, c.Identity)
 	}
 	return nil

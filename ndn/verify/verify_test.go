@@ -234,6 +234,67 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// TestChainExpires: a key is believed no longer than every certificate above
+// it, and no longer than MaxAge without asking again.
+func TestChainExpires(t *testing.T) {
+	root := valid(newSigner("ecc", "/ca"), nil)
+	site := issue(newSigner("ecc", "/site"), root, now.AddDate(-1, 0, 0), now.Add(time.Hour))
+	alice := valid(newSigner("ecc", "/site/alice"), site)
+	v, s := verifier(t, Config{Anchors: anchors(root), MaxAge: 40 * time.Minute}), &shelf{certs: []*party{site, alice}}
+	d := data("/site/alice/f", alice.signer)
+	check(t, v, s, d, nil)
+	v.cfg.Now = func() time.Time { return now.Add(39 * time.Minute) }
+	check(t, v, s, d, nil)
+	if s.asked != 2 {
+		t.Errorf("%d certificates were asked for, not 2", s.asked)
+	}
+	v.cfg.Now = func() time.Time { return now.Add(41 * time.Minute) }
+	check(t, v, s, d, nil)
+	if s.asked != 4 {
+		t.Errorf("%d certificates were asked for, not 4", s.asked)
+	}
+	v.cfg.Now = func() time.Time { return now.Add(61 * time.Minute) }
+	check(t, v, s, d, ErrValidity, site.cert.Data.Name.String())
+}
+
+// TestCommands: whoever is certified may command, whatever the name, and
+// nothing is fetched unless it is allowed.
+func TestCommands(t *testing.T) {
+	root := valid(newSigner("ecc", "/ca"), nil)
+	site := valid(newSigner("ecc", "/site"), root)
+	alice := valid(newSigner("ed25519", "/site/alice"), site)
+	stray := valid(newSigner("ecc", "/other"), site)
+	s := &shelf{certs: []*party{site, alice, stray}}
+	v := verifier(t, Config{Anchors: anchors(root)})
+	signed := func(p *party) *Signed { return signedData(data("/localhost/nfd/rib/register", p.signer)) }
+	if err := v.VerifyCommand(t.Context(), signed(root), nil); err != nil {
+		t.Error(err)
+	}
+	if err := v.VerifyCommand(t.Context(), signed(alice), nil); !errors.Is(err, ErrWanted) || errors.Is(err, ErrFetch) {
+		t.Error(err)
+	}
+	loc := ndn.FromNdnd(alice.signer.KeyLocator())
+	if err := v.Learn(t.Context(), loc, s.fetch); err != nil {
+		t.Error(err)
+	}
+	if err := v.VerifyCommand(t.Context(), signed(alice), nil); err != nil {
+		t.Error(err)
+	}
+	bad := signed(alice)
+	bad.Portion = bytes.Clone(bad.Portion)
+	bad.Portion[0] ^= 1
+	if err := v.VerifyCommand(t.Context(), bad, nil); !errors.Is(err, ErrSignature) {
+		t.Error(err)
+	}
+	if err := v.VerifyCommand(t.Context(), signed(stray), s.fetch); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("certified by another than its parent: %v", err)
+	}
+	asked := s.asked
+	if err := v.Learn(t.Context(), loc, s.fetch); err != nil || s.asked != asked {
+		t.Errorf("%v, asked %d times more", err, s.asked-asked)
+	}
+}
+
 func TestBrokenChains(t *testing.T) {
 	root := valid(newSigner("ecc", "/ca"), nil)
 	stranger := valid(newSigner("ecc", "/alice"), nil)
