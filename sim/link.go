@@ -38,6 +38,9 @@ type LinkConfig struct {
 	Marking *lp.Marking
 	// Reliability of the link service.
 	Reliability lp.Reliability
+	// Unprotected are prefixes of names whose packets a reliable link does not
+	// repair: they share its queue with those that it does.
+	Unprotected []string
 }
 
 // Link is a link between two nodes.
@@ -69,6 +72,11 @@ func (n *Network) Connect(a, b *Node, c LinkConfig) *Link {
 	l := &Link{A: a, B: b, Cost: max(1, c.Cost), net: n}
 	pa := n.newPort(a, a.zone, svc)
 	pb := n.newPort(b, b.zone, svc)
+	if len(c.Unprotected) > 0 {
+		svc.Reliability = lp.Reliability{}
+		pa.unprotect(svc, c.Unprotected)
+		pb.unprotect(svc, c.Unprotected)
+	}
 	n.wire(pa, pb, c.Params, back)
 	l.AB, l.BA = pa.out, pb.out
 	l.AB.name, l.BA.name = a.name+">"+b.name, b.name+">"+a.name

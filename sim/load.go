@@ -72,6 +72,7 @@ type (
 		ReliableRetries int          `toml:"reliable-retries"`
 		StopAndWait     bool         `toml:"stop-and-wait"`
 		AckDelay        durationText `toml:"ack-delay"`
+		Unprotected     []string     `toml:"unprotected"`
 	}
 	chainText struct {
 		Prefix string   `toml:"prefix"`
@@ -165,6 +166,7 @@ func (l *linkText) config() LinkConfig {
 			On: l.Reliable, Window: l.ReliableWindow, MaxRetx: l.ReliableRetries,
 			StopAndWait: l.StopAndWait, AckDelay: time.Duration(l.AckDelay),
 		},
+		Unprotected: l.Unprotected,
 	}
 	if l.Back != nil {
 		back := l.Back.params()

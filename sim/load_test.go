@@ -95,3 +95,52 @@ queue = "100kB"
 		}
 	}
 }
+
+// TestHopByHop: links that lose a tenth of what they carry repair it, as the
+// file says; what is unprotected they lose.
+func TestHopByHop(t *testing.T) {
+	n, until, err := sim.Load(strings.NewReader(`
+until = "60s"
+[[chain]]
+prefix = "n"
+nodes = 4
+link = { rate = "1Mbit", delay = "1ms", loss = "10%", half-duplex = true, queue-packets = 50, reliable = true, reliable-retries = 5, stop-and-wait = true, unprotected = ["/open"] }
+[[producer]]
+node = "n3"
+prefix = "/safe"
+size = "200kB"
+segment = 1000
+[[producer]]
+node = "n3"
+prefix = "/open"
+size = "200kB"
+segment = 1000
+[[fetch]]
+node = "n0"
+name = "/safe/x"
+controller = "reno"
+max-cwnd = 8
+hop-by-hop = true
+[[fetch]]
+node = "n0"
+name = "/open/x"
+controller = "reno"
+`), sim.Config{Strategies: strategies.Builtin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, n, until)
+	safe, open := n.Fetches()[0], n.Fetches()[1]
+	if !safe.Done() || safe.Err() != nil || safe.Stats().Retransmissions > 2 {
+		t.Errorf("protected: %v %+v", safe.Err(), safe.Stats())
+	}
+	if s := open.Stats(); s.Retransmissions < 50 {
+		t.Errorf("unprotected: %+v", s)
+	}
+	if s := n.Links()[0].AB.Service().Counters(); s.Retransmitted < 20 || s.OutAcks == 0 {
+		t.Errorf("%+v", s)
+	}
+	if w := safe.Stats().Cwnd; w > 8 {
+		t.Errorf("window %v", w)
+	}
+}

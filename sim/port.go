@@ -28,6 +28,10 @@ type port struct {
 	plain bool
 	mark  bool
 	id    int32 // of its timers, if not plain
+	// What the names of bare begin with leaves by a service without repair. The
+	// peer's takes its frames: they carry no TxSequence.
+	bare    []ndn.Name
+	bareSvc *lp.Link
 }
 
 // headroom is kept for the link header of a packet.
@@ -43,7 +47,11 @@ func (p *port) send(now ndn.Time, wire []byte, f *ndn.LpFields) bool {
 		p.svc.Queue(now, int(p.out.line.Backlog(now)))
 	}
 	if !p.plain {
-		err := p.svc.Send(now, wire, f, &n.frames)
+		svc := p.svc
+		if p.unprotected(wire) {
+			svc = p.bareSvc
+		}
+		err := svc.Send(now, wire, f, &n.frames)
 		p.flush(now)
 		return err == nil
 	}
@@ -120,6 +128,38 @@ func (n *Network) newPort(owner endpoint, z *zone, cfg lp.Config) *port {
 		p.id = z.join(p)
 	}
 	return p
+}
+
+// unprotect lets the packets of some names leave by a service of their own.
+func (p *port) unprotect(cfg lp.Config, prefixes []string) {
+	// Its fragments must not be taken for those of the other service.
+	cfg.FirstSequence = p.net.seed(seedService, p.net.streams) + 1<<63
+	p.bareSvc = lp.New(cfg)
+	for _, s := range prefixes {
+		p.bare = append(p.bare, p.net.name(s))
+	}
+}
+
+// unprotected reports whether an Interest or Data is one of those.
+func (p *port) unprotected(wire []byte) bool {
+	if len(p.bare) == 0 {
+		return false
+	}
+	_, _, tl, err := ndn.ReadTL(wire)
+	if err != nil {
+		return false
+	}
+	_, n, in, err := ndn.ReadTL(wire[tl:])
+	if err != nil {
+		return false
+	}
+	name := ndn.Name(wire[tl+in : tl+in+n])
+	for _, prefix := range p.bare {
+		if name.HasPrefix(prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // wire connects two ends, each with the parameters of what it sends.

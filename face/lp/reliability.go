@@ -11,7 +11,10 @@ import (
 // The reliability feature of NDNLPv2. Differences from NFD's, none of them on
 // the wire: the least RTO is max(10 ms, 2 srtt), because a repair on the link
 // that takes longer than one end to end is of no use; time-outs of one
-// fragment back off; the unacknowledged fragments are bounded.
+// fragment back off; repetitions give RTT samples as well, for an
+// acknowledgement names the transmission that it is for (otherwise a link whose
+// first packets are lost keeps its first RTO, and one that became slower never
+// learns it); the unacknowledged fragments are bounded.
 const (
 	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
 	firstRTO    = time.Second
@@ -164,9 +167,7 @@ func (r *reliability) acked(now ndn.Time, tx uint64, ctr *Counters) {
 		return
 	}
 	ctr.Acked++
-	if f.retx == 0 {
-		r.rtt.sample(now.Sub(f.sent))
-	}
+	r.rtt.sample(now.Sub(f.sent))
 	r.finish(f)
 	for t := r.base; t != tx; t++ {
 		if g := *r.slot(t); g != nil {

@@ -479,3 +479,17 @@ func TestAcksAreBounded(t *testing.T) {
 		t.Errorf("%d wait, %d dropped", len(l.rel.acks), l.Counters().AcksDropped)
 	}
 }
+
+// A link whose first packet is lost learns its RTT from the repetition: the
+// acknowledgement says which transmission came.
+func TestRepetitionsGiveSamples(t *testing.T) {
+	l := New(reliable(Reliability{}))
+	send(t, l, 1*ms, interest(0), nil)
+	now, _ := tick(t, l)
+	ack(l, now.Add(20*time.Millisecond), 1)
+	at := now.Add(time.Second)
+	send(t, l, at, interest(1), nil)
+	if d := l.Deadline().Sub(at); d < 40*time.Millisecond || d > 100*time.Millisecond {
+		t.Errorf("time-out of %v on a link of 20 ms", d)
+	}
+}
