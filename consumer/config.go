@@ -125,6 +125,9 @@ type Object struct {
 	// Sha256 of the whole content as the producer states it, nil if it does
 	// not.
 	Sha256 []byte
+	// Manifest is the name of the roots of the signed manifest, without the
+	// segment (package ndn/manifest), below Name; nil if the producer names none.
+	Manifest ndn.Name
 }
 
 // Resume says where to go on with an interrupted fetch.

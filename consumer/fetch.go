@@ -416,6 +416,7 @@ func (f *Fetch) known(now ndn.Time, o Object, inline []byte) {
 	if len(o.Sha256) == 0 {
 		o.Sha256 = nil
 	}
+	o.Manifest = o.Manifest.Clone()
 	f.obj = o
 	f.nameBuf = append(make([]byte, 0, len(o.Name)+16), o.Name...)
 	f.prefixLen = len(o.Name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ndnpop/ndn"
+	"ndnpop/ndn/manifest"
 )
 
 // Element types in the content of an RDR metadata packet. Those from 0xF500
@@ -77,6 +78,10 @@ func ParseMetadata(content []byte) (Metadata, error) {
 			m.HasSize = true
 		case typeMetaInline:
 			m.Inline = e.Value
+		case manifest.TypeName:
+			if m.Manifest, err = ndn.ParseNameTLV(e.Value); err != nil {
+				return bad("name of the manifest: %v", err)
+			}
 		case typeMetaSha256:
 			if len(e.Value) != 32 {
 				return bad("SHA-256 of %d bytes", len(e.Value))
@@ -90,6 +95,9 @@ func ParseMetadata(content []byte) (Metadata, error) {
 	}
 	if m.Name == nil {
 		return bad("no name")
+	}
+	if !m.Manifest.HasPrefix(m.Name) || len(m.Manifest) == len(m.Name) {
+		m.Manifest = nil // none that speaks of this object alone
 	}
 	if m.HasSize && m.SegmentSize > 0 {
 		final := lastSegment(m.Size, m.SegmentSize)

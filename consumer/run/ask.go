@@ -23,9 +23,11 @@ const (
 	askLifetime = ndn.DefaultLifetime
 )
 
-// ask is an Interest beside the fetch's, for a certificate, and its answer.
+// ask is an Interest beside the fetch's, for a certificate or a part of the
+// manifest, and its answer.
 type ask struct {
 	name  ndn.Name
+	exact bool // not for a newest version, of which name is a prefix
 	nonce uint32
 	got   chan answer
 }
@@ -38,9 +40,18 @@ type answer struct {
 // ask gets the Data with a name of which name is a prefix, over the
 // connection of the fetch. It is called from a goroutine that may wait.
 func (d *driver) ask(ctx context.Context, name ndn.Name) ([]byte, error) {
+	return d.fetch(ctx, name, false)
+}
+
+// get gets the Data with a name, as ask.
+func (d *driver) get(ctx context.Context, name ndn.Name) ([]byte, error) {
+	return d.fetch(ctx, name, true)
+}
+
+func (d *driver) fetch(ctx context.Context, name ndn.Name, exact bool) ([]byte, error) {
 	var last error
 	for i := range time.Duration(askAttempts) {
-		a := &ask{name: name.Clone(), nonce: rand.Uint32(), got: make(chan answer, 1)}
+		a := &ask{name: name.Clone(), exact: exact, nonce: rand.Uint32(), got: make(chan answer, 1)}
 		d.mu.Lock()
 		d.asks = append(d.asks, a)
 		err := d.sendAsk(a)
@@ -80,7 +91,7 @@ func (d *driver) ask(ctx context.Context, name ndn.Name) ([]byte, error) {
 func (d *driver) sendAsk(a *ask) error {
 	now := d.now()
 	wire := ndn.AppendInterest(nil, &ndn.InterestFields{
-		Name: a.name, CanBePrefix: true, MustBeFresh: true, Nonce: a.nonce, Lifetime: askLifetime,
+		Name: a.name, CanBePrefix: !a.exact, MustBeFresh: !a.exact, Nonce: a.nonce, Lifetime: askLifetime,
 	})
 	if err := d.link.Send(now, wire, nil, &d.frames); err != nil {
 		return err

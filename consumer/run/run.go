@@ -81,7 +81,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	defer cancel()
 	if o.Trust != nil {
 		out.Verify, out.OnMetadata = output.VerifyTrust, d.verified
-		out.Check = func(p *ndn.Data) error { return o.Trust.Verify(trusting, p, d.ask) }
+		d.trusts(trusting, o.Trust)
+		out.Check = d.check
 	}
 	d.pipe = output.NewPipe(out, o.Target, o.Prefix)
 	f, err := consumer.New(o.Fetch, o.Controller, d.pipe, o.Tracer, d.now())
@@ -122,6 +123,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	d.mu.Unlock()
 	tr.Close()
 	wg.Wait()
+	if d.checker != nil {
+		d.checker.wg.Wait()
+	}
 	res := Result{Progress: d.progress()}
 	whole := o.Fetch.Range.Kind == consumer.RangeAll
 	d.pipe.Ended(&res.Object)
@@ -136,8 +140,11 @@ type driver struct {
 	start  time.Time
 	redial func() (face.Server, error)
 	pipe   *output.Pipe
-	poke   chan struct{} // the deadline came nearer
-	over   chan struct{} // closed when the fetch is done
+	// checker is nil when nothing is verified by keys.
+	checker *checker
+	begun   sync.Once     // of the checker
+	poke    chan struct{} // the deadline came nearer
+	over    chan struct{} // closed when the fetch is done
 
 	mu     sync.Mutex
 	tr     face.Server
