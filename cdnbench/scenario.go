@@ -14,6 +14,9 @@ type Options struct {
 	Runs  int    // 0: the scenario's own number
 	Seed  uint64 // of everything that is random
 	Quick bool   // a reduced set for continuous integration
+	// OneWay reads the delays of the CDN experiments' topology as one way,
+	// instead of round trip.
+	OneWay bool
 	// Ndnpop is the path of this program, which scenarios with real processes
 	// start.
 	Ndnpop string

@@ -63,7 +63,10 @@ type Point struct {
 
 // Fetched is what became of a Fetch.
 type Fetched struct {
-	Points []Point // as content arrived; at most some thousands
+	Points []Point // as content arrived in order; a thousand per second at most
+	// Packets is when each packet with content arrived, in order or not, for
+	// arms that know; otherwise nil.
+	Packets []time.Duration
 	// First is the time to the first byte of content, with all that had to be
 	// asked before: connections, discovery of a version. Elapsed is that to the
 	// last byte, or to giving up.
@@ -76,11 +79,28 @@ type Fetched struct {
 	Err   error // why it is not complete and correct; nil if it is
 }
 
-// LongestGap is the longest time without content between the first byte and
-// the last.
-func (f *Fetched) LongestGap() (gap time.Duration) {
-	for i := 1; i < len(f.Points); i++ {
-		gap = max(gap, f.Points[i].At-f.Points[i-1].At)
+// Gap is the longest time without content that began between from and to.
+func (f *Fetched) Gap(from, to time.Duration) time.Duration {
+	if f.Packets == nil {
+		return f.OrderedGap(from, to)
+	}
+	return longest(f.Packets, from, to)
+}
+
+// OrderedGap is that of content in order, as a reader of the output sees it.
+func (f *Fetched) OrderedGap(from, to time.Duration) time.Duration {
+	var at []time.Duration
+	for _, p := range f.Points {
+		at = append(at, p.At)
+	}
+	return longest(at, from, to)
+}
+
+func longest(at []time.Duration, from, to time.Duration) (gap time.Duration) {
+	for i := 1; i < len(at); i++ {
+		if at[i-1] >= from && at[i-1] <= to {
+			gap = max(gap, at[i]-at[i-1])
+		}
 	}
 	return gap
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ndnpop/cdnbench"
+	"ndnpop/cdnbench/cdn"
 	"ndnpop/cdnbench/dataplane"
 	"ndnpop/cdnbench/papers"
 )
@@ -23,10 +24,12 @@ func virtual() []cdnbench.Scenario {
 	}
 }
 
+// rootless are the experiments that need no privileges, which the group all
+// runs.
+func rootless() []cdnbench.Scenario { return append(virtual(), dataplane.Scenario{}) }
+
 // scenarios are the experiments, in the order of their listing.
-func scenarios() []cdnbench.Scenario {
-	return append(virtual(), dataplane.Scenario{})
-}
+func scenarios() []cdnbench.Scenario { return append(rootless(), cdn.Scenarios()...) }
 
 // expand replaces the names of groups by those of their scenarios.
 func expand(names []string) (out []string) {
@@ -35,8 +38,10 @@ func expand(names []string) (out []string) {
 		switch n {
 		case "papers":
 			group = virtual()
+		case "cdn":
+			group = cdn.Scenarios()
 		case "all":
-			group = scenarios()
+			group = rootless()
 		default:
 			out = append(out, n)
 		}
@@ -84,7 +89,7 @@ func newBenchListCmd(e *env) *cobra.Command {
 			for _, s := range list {
 				fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)
 			}
-			fmt.Fprintf(t, "papers\tall of these that run in virtual time\nall\tall of these\n")
+			fmt.Fprintf(t, "papers\tall of these that run in virtual time\ncdn\tall that run real processes over emulated links; they need root\nall\tall of these that need no root\n")
 			return t.Flush()
 		},
 	}
@@ -101,7 +106,7 @@ func newBenchRunCmd(e *env) *cobra.Command {
 		Long: `Runs experiments and writes DIR/SCENARIO/ with result.json, samples.csv, report.md and
 plots for each, and DIR/index.html, one page with all results below DIR.
 Exits with 1 when a figure misses its band, and says which.
-papers and all are groups of scenarios (see bench list). What runs in virtual
+papers, cdn and all are groups of scenarios (see bench list). What runs in virtual
 time is the same on any machine for the same --seed.
 
 dataplane needs ndnd: it builds it from its module with the go command, or
@@ -157,6 +162,7 @@ takes the program that the environment variable NDND names.`,
 	c.Flags().IntVar(&o.Runs, "runs", 0, "repeat `N` times (0: the experiment's own number)")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of everything random (`N`)")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "a reduced set")
+	c.Flags().BoolVar(&o.OneWay, "one-way", false, "cdn: read the delays of the paper's topology as one way, not round trip")
 	return c
 }
 

@@ -1,0 +1,212 @@
+//go:build linux
+
+package cdn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"ndnpop/cdnbench"
+	"ndnpop/cdnbench/emunet"
+)
+
+// lab is what the experiments have in common: the topology, and the result
+// that they fill.
+type lab struct {
+	*cdnbench.Result
+	t    *Topology
+	dir  string
+	runs int
+}
+
+const (
+	fullRuns = 10
+	// warmSize is that of the object that is fetched before anything counts:
+	// programs load their code, neighbours meet.
+	warmSize = 20_000
+	// attempts of a run that the emulator had no time for.
+	attempts = 8
+)
+
+// newLab builds the topology of a scenario. Close it.
+func newLab(name string, o cdnbench.Options, l Layout, quickRuns int) (*lab, error) {
+	if err := emunet.Supported(); err != nil {
+		return nil, err
+	}
+	runs := o.Runs
+	switch {
+	case runs > 0:
+	case o.Quick:
+		runs = quickRuns
+	default:
+		runs = fullRuns
+	}
+	dir, err := os.MkdirTemp("", "ndnpop-cdn-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // the peers drop their privileges
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	l.Seed, l.OneWay = o.Seed, o.OneWay
+	l.Sizes = append(slices.Clone(l.Sizes), warmSize)
+	t, err := NewTopology(dir, o, l)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	r := &cdnbench.Result{Scenario: name, Seed: o.Seed, Runs: runs, Reduced: o.Quick, Environment: cdnbench.Environment()}
+	r.Environment["emulator"] = "links between network namespaces, carried in user space (emunet tun)"
+	r.Environment["delays"] = "the paper's, read as round trips"
+	if o.OneWay {
+		r.Environment["delays"] = "the paper's, read as one way"
+	}
+	return &lab{Result: r, t: t, dir: dir, runs: runs}, nil
+}
+
+func (l *lab) close() error { return errors.Join(l.t.Close(), os.RemoveAll(l.dir)) }
+
+// object is the one of this size.
+func (l *lab) object(size int64) Object {
+	i := slices.IndexFunc(l.t.Objects, func(o Object) bool { return o.Size == size })
+	return l.t.Objects[i]
+}
+
+// trial is one run of one arm. Its samples count once the emulator has shown
+// that it kept up.
+type trial struct {
+	lab     *lab
+	arm     Arm
+	kind    Kind
+	run     int
+	samples []sample
+	log     []string
+}
+
+type sample struct {
+	metric string
+	value  float64
+}
+
+func (t *trial) add(metric string, value float64) {
+	t.samples = append(t.samples, sample{metric, value})
+}
+
+// fetch is Arm.Fetch with a limit. What did not complete is noted.
+func (t *trial) fetch(ctx context.Context, limit time.Duration, f Fetch) (Fetched, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r, err := t.arm.Fetch(ctx, f)
+	if err != nil {
+		return r, fmt.Errorf("fetching %s: %w", f.Object.Name, err)
+	}
+	if r.Err != nil {
+		t.log = append(t.log, r.Err.Error())
+	}
+	return r, nil
+}
+
+// job is what is measured of an arm, started afresh, in each run.
+type job struct {
+	kind    Kind
+	measure func(context.Context, *trial) error
+}
+
+// each does all jobs in turn, so that drift of the machine meets all of them,
+// in each run after a calibration.
+func (l *lab) each(ctx context.Context, jobs []job) error {
+	for run := 1; run <= l.runs; run++ {
+		if err := l.t.Calibrate(ctx); err != nil {
+			return err
+		}
+		for _, c := range l.t.calibration {
+			l.Add(run, "emulator", "RTT of "+c.Link+", ms", ms(c.RTT))
+		}
+		for _, j := range jobs {
+			if err := l.try(ctx, run, j); err != nil {
+				return fmt.Errorf("%s, run %d: %w", j.kind.Name, run, err)
+			}
+		}
+	}
+	return nil
+}
+
+// try makes one trial, again where the emulator did not keep up.
+func (l *lab) try(ctx context.Context, run int, j job) error {
+	for attempt := 1; ; attempt++ {
+		begin := time.Now()
+		t, err := l.trial(ctx, run, j)
+		if err != nil {
+			return err
+		}
+		late := l.t.Net.Verify()
+		if late == nil {
+			var line []string
+			for _, s := range t.samples {
+				l.Add(run, j.kind.Name, s.metric, s.value)
+				line = append(line, fmt.Sprintf("%s %.4g", s.metric, s.value))
+			}
+			fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d (%.1f s): %s %s\n", l.Scenario, j.kind.Name, run,
+				time.Since(begin).Seconds(), strings.Join(line, ", "), strings.Join(t.log, "; "))
+			return nil
+		}
+		fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d, attempt %d does not count: %v\n", l.Scenario, j.kind.Name, run, attempt, late)
+		if attempt == attempts {
+			return late
+		}
+	}
+}
+
+func (l *lab) trial(ctx context.Context, run int, j job) (t *trial, err error) {
+	arm, err := j.kind.Start(ctx, l.t)
+	if err != nil {
+		return nil, fmt.Errorf("starting it: %w", err)
+	}
+	defer func() { err = errors.Join(err, arm.Stop()) }()
+	t = &trial{lab: l, arm: arm, kind: j.kind, run: run}
+	for range 2 { // the first cold requests of some programs are slower
+		r, err := t.fetch(ctx, 30*time.Second, Fetch{Object: l.object(warmSize)})
+		if err == nil {
+			err = r.Err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("before measuring: %w", err)
+		}
+	}
+	if err := l.reset(run); err != nil {
+		return nil, err
+	}
+	return t, j.measure(ctx, t)
+}
+
+// reset clears the links, and starts their dice anew: the same for all arms of
+// a run.
+func (l *lab) reset(run int) error { return l.t.Net.Reset(l.t.Seed + uint64(run)*1000) }
+
+// median of a metric of an arm.
+func (l *lab) median(arm, metric string) float64 { return l.Arms[arm][metric].Median }
+
+// rtt is the round trip over links, as the last calibration measured it.
+func (l *lab) rtt(links ...*emunet.Link) time.Duration {
+	var sum time.Duration
+	for i, x := range l.t.Net.Links() {
+		if slices.Contains(links, x) {
+			sum += l.t.calibration[i].RTT
+		}
+	}
+	return sum
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// jobs are one for each kind.
+func jobs(kinds []Kind, measure func(context.Context, *trial) error) (all []job) {
+	for _, k := range kinds {
+		all = append(all, job{k, measure})
+	}
+	return all
+}

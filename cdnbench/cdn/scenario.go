@@ -1,0 +1,33 @@
+package cdn
+
+import (
+	"context"
+
+	"ndnpop/cdnbench"
+)
+
+// experiment is one of S3's.
+type experiment struct {
+	name, about string
+	run         func(context.Context, cdnbench.Options) (*cdnbench.Result, error)
+}
+
+// Name implements cdnbench.Scenario.
+func (e experiment) Name() string { return e.name }
+
+// About implements cdnbench.Scenario.
+func (e experiment) About() string { return e.about }
+
+// Run implements cdnbench.Scenario.
+func (e experiment) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result, error) {
+	return e.run(ctx, o)
+}
+
+// Scenarios are the experiments, which the group cdn runs. They need Linux and
+// root.
+func Scenarios() []cdnbench.Scenario {
+	return []cdnbench.Scenario{
+		experiment{"cdn-ttfb", "how long the first byte takes, cold and cached, beside HTTP over the same links", runTTFB},
+		experiment{"cdn-failover", "what a consumer notices when the intermediate that serves is killed or falls silent", runFailover},
+	}
+}
