@@ -129,6 +129,9 @@ func TestManifestInMetadata(t *testing.T) {
 		if d := ask(t, r, rec, "/cdn"+none+"/v=1/32=manifest/seg=0"); d.ContentType != ndn.ContentNack {
 			t.Errorf("%s has a manifest", none)
 		}
+		if d := ask(t, r, rec, "/cdn"+none+"/v=1/seg=0"); d.SigType != ndn.SigHmac {
+			t.Errorf("a segment of %s has signature %d, and nothing else vouches for it", none, d.SigType)
+		}
 	}
 	plain, rec := newTest(t, store)
 	if got := manifestName(t, ask(t, plain, rec, "/cdn/large/32=metadata P F")); got != nil {

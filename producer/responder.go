@@ -30,8 +30,9 @@ const (
 type Config struct {
 	// Prefix is the served name; the paths of the store follow it.
 	Prefix ndn.Name
-	// Signer signs every Data; Segments, if not nil, signs segments and the
-	// leaves of manifests in its place. Nil stands for ndn.DigestSigner.
+	// Signer signs every Data; nil stands for ndn.DigestSigner. Segments, if not
+	// nil, signs in its place what a manifest vouches for: the segments of
+	// objects that have one, and its leaves.
 	Signer, Segments ndn.Signer
 	// Manifest offers a manifest of the digests of segments, whose roots Signer
 	// signs (package manifest), for objects whose size is known from their
@@ -87,7 +88,7 @@ func New(cfg Config, store Store, out Sender) (*Responder, error) {
 	if cfg.Signer == nil {
 		cfg.Signer = ndn.DigestSigner{}
 	}
-	if cfg.Segments == nil {
+	if cfg.Segments == nil || !cfg.Manifest {
 		cfg.Segments = cfg.Signer
 	}
 	if cfg.Freshness == 0 {
@@ -294,7 +295,13 @@ func (r *Responder) segment(a *request, obj Object, name ndn.Name, n uint64) err
 			return err
 		}
 	}
-	if err := r.send(b, r.cfg.Segments); err != nil {
+	signer := r.cfg.Signer
+	if r.cfg.Manifest {
+		if _, ok := r.layout(obj, name[:len(name)-ndn.TLVSize(ndn.TypeSegment, ndn.NatSize(n))]); ok {
+			signer = r.cfg.Segments
+		}
+	}
+	if err := r.send(b, signer); err != nil {
 		return err
 	}
 	r.count.Segments++

@@ -48,6 +48,8 @@ type server struct {
 	nack    bool
 	signer  ndn.Signer // nil: a digest
 	cert    func(in *ndn.Interest) []byte
+	extra   []byte                // at the end of the metadata
+	part    func(ndn.Name) []byte // of the manifest; nil: it is no part
 	hook    func(n int)
 	n       int
 	mu      sync.Mutex
@@ -104,7 +106,13 @@ func (s *server) answer(in *ndn.Interest) []byte {
 		if s.sha != nil {
 			c = ndn.AppendTLV(c, 0xf584, s.sha)
 		}
+		c = append(c, s.extra...)
 		return s.sign(&ndn.DataFields{Name: meta.AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0), Content: c})
+	}
+	if s.part != nil {
+		if w := s.part(in.Name); w != nil {
+			return w
+		}
 	}
 	if s.cert != nil && !in.Name.HasPrefix(s.prefix) {
 		return s.cert(in)

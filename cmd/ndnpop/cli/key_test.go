@@ -223,3 +223,35 @@ func TestVerifyUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyManifest: with any --manifest, a trusted consumer gets the same
+// bytes; what only the manifest signs is no less verified.
+func TestVerifyManifest(t *testing.T) {
+	transport := forwarder(t)
+	dir := t.TempDir()
+	key(t, dir, "", "generate", "/m", "--type", "ed25519")
+	cert := keyFile(t, key(t, dir, "", "export", "/m", "--cert"))
+	other := t.TempDir()
+	key(t, other, "", "generate", "/m", "--type", "ed25519")
+	foreign := keyFile(t, key(t, other, "", "export", "/m", "--cert"))
+	for _, how := range manifestChoices {
+		name := "/m/" + how
+		file := filepath.Join(t.TempDir(), "in")
+		want := randomFile(t, file, 2_100_000)
+		put := begin(t, nil, "put", name, file, transport, "--sign=key:/m", "--keychain="+dir, "--manifest="+how)
+		put.says(&put.err, "fetch it with")
+		for _, args := range [][]string{{"--verify", cert}, {"--verify", cert, "--range", "1900000-"}, {"--verify", "digest"}} {
+			got, msg, code := cat(t, append([]string{name, transport}, args...)...)
+			w := string(want)
+			if len(args) > 2 {
+				w = w[1900000:]
+			}
+			if code != exitDone || got != w {
+				t.Errorf("--manifest %s, %v: code %d, %d bytes, %s", how, args, code, len(got), msg)
+			}
+		}
+		if _, msg, code := cat(t, name, transport, "--verify", foreign); code != exitVerify {
+			t.Errorf("--manifest %s, a foreign key: code %d, %s", how, code, msg)
+		}
+	}
+}

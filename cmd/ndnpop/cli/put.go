@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type putFlags struct {
 	freshness    int
 	metaFresh    int
 	sign         string
+	manifest     string
 	keychain     string
 	version      uint64
 	expose       bool
@@ -62,7 +64,11 @@ paths, NAME/dir/file; NAME/dir/32=ls lists a directory. Standard input is
 spooled to a temporary file, in $TMPDIR, and served while it comes.
 
 With --sign key:NAME the certificates that consumers need to verify (cat
---verify) are served as well, under their own names.
+--verify) are served as well, under their own names, and a manifest: lists of the
+segments' digests, one signature for thousands of segments, which spares cat the
+work of verifying each. With --manifest only, the segments themselves carry
+digests alone: that spares put the work of signing each, and consumers that do
+not know manifests can no longer tell who made them.
 
 Options of ndnputchunks keep their letters.`,
 		Example: `  ndnpop put /cdn/video/clip.mp4 clip.mp4
@@ -92,6 +98,7 @@ Options of ndnputchunks keep their letters.`,
 	fl.IntVar(&f.metaFresh, "metadata-freshness", int(producer.DefaultMetadataFreshness/time.Millisecond),
 		"how long caches may hide a new version, in `ms`")
 	fl.StringVarP(&f.sign, "sign", "S", "digest", "signature: `digest|null|hmac:FILE|key:NAME`; FILE holds a shared key, NAME is a key or identity in the keychain")
+	fl.StringVar(&f.manifest, "manifest", "also", "with --sign key:NAME, what the key signs: `also|only|none`: manifests besides segments, manifests only, or segments only")
 	fl.StringVar(&f.keychain, "keychain", "", "`directory` of the keychain, also as dir:///path (default ~/.ndn/keys); see ndnpop key")
 	fl.Uint64Var(&f.version, "version", 0, "the content's version `N`; replicas of one object need the same")
 	fl.BoolVar(&f.expose, "expose", false, "let the forwarder announce the prefix to its routing daemon")
@@ -100,8 +107,11 @@ Options of ndnputchunks keep their letters.`,
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every Interest")
 	completeWith(c, "sign", []string{"digest", "null", "hmac:", "key:"})
+	completeWith(c, "manifest", manifestChoices)
 	return c
 }
+
+var manifestChoices = []string{"also", "only", "none"}
 
 // defaultSegment is the default content of a segment, in bytes.
 const defaultSegment = 8000
@@ -134,8 +144,15 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	if p.signer, err = sign.Open(f.sign, f.keychain); err != nil {
 		return nil, fmt.Errorf("--sign: %w", err)
 	}
-	if key, ok := p.signer.(*sign.Key); ok {
+	key, byKey := p.signer.(*sign.Key)
+	if byKey {
 		p.certs = key.Chain()
+	}
+	switch {
+	case !slices.Contains(manifestChoices, f.manifest):
+		return nil, fmt.Errorf("--manifest %q: choose one of %s", f.manifest, strings.Join(manifestChoices, ", "))
+	case f.manifest == "only" && !byKey:
+		return nil, errors.New("--manifest only needs --sign key:NAME")
 	}
 	room, err := producer.MaxSegmentSize(name, p.signer)
 	if err != nil {
@@ -151,6 +168,10 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	p.config = producer.Config{
 		Prefix: name, Signer: p.signer,
 		Freshness: freshness(f.freshness), MetadataFreshness: freshness(f.metaFresh),
+		Manifest: byKey && f.manifest != "none",
+	}
+	if f.manifest == "only" {
+		p.config.Segments = ndn.DigestSigner{}
 	}
 	return p, nil
 }

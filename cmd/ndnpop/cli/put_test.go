@@ -202,6 +202,8 @@ func TestPutFails(t *testing.T) {
 		{[]string{"/x", f, "-s=9000"}, exitUsage, "the largest is 85"},
 		{[]string{"/x/" + strings.Repeat("n", 8700), f}, exitUsage, "no room for content"},
 		{[]string{"/x", f, "-f=-1"}, exitUsage, "freshness"},
+		{[]string{"/x", f, "--manifest=always"}, exitUsage, "choose one of also, only, none"},
+		{[]string{"/x", f, "--manifest=only"}, exitUsage, "needs --sign key:NAME"},
 		{[]string{"/x", f, "-S=rsa"}, exitUsage, "choose one of digest, null, hmac:FILE, key:NAME"},
 		{[]string{"/x", f, "-S=hmac:" + f + "x"}, exitFailed, "no key to sign with"},
 		{[]string{"/x", f, "-S=key:/me", "--keychain=dir://" + dir}, exitFailed, "/me is not in the keychain"},
