@@ -122,8 +122,8 @@ func TestPathTakeover(t *testing.T) {
 	}
 	n.run(time.Minute)
 	fl.ok()
-	if s := fl.f.Stats(); s.PathChanges != 1 || fl.f.paths.controlled().tag != 42 {
-		t.Errorf("%d path changes, controlled %d", s.PathChanges, fl.f.paths.controlled().tag)
+	if s := fl.f.Stats(); s.PathChanges != 1 || fl.f.cur.paths.controlled().tag != 42 {
+		t.Errorf("%d path changes, controlled %d", s.PathChanges, fl.f.cur.paths.controlled().tag)
 	}
 	if w := tr.of(TraceSwitch); len(w) != 1 || w[0].Tag != 42 {
 		t.Errorf("trace %v", w)

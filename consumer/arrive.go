@@ -27,7 +27,7 @@ func (f *Fetch) Data(now ndn.Time, p *ndn.Packet) {
 		return
 	}
 	if seg < f.base {
-		f.duplicate(now)
+		f.duplicate(now, f.cur)
 		return
 	}
 	if seg >= f.next {
@@ -36,15 +36,16 @@ func (f *Fetch) Data(now ndn.Time, p *ndn.Packet) {
 	}
 	i := f.ring.index(seg)
 	s := &f.ring.slots[i]
+	l := f.lane(s)
 	if s.state == slotReceived {
-		f.duplicate(now)
+		f.duplicate(now, l)
 		return
 	}
 	if d.ContentType == ndn.ContentNack {
 		f.refused(now, i)
 		return
 	}
-	f.progress(now)
+	f.progress(now, l)
 	if d.FinalBlock != nil {
 		if final, ok := d.FinalBlockNumber(ndn.TypeSegment); ok {
 			f.setFinal(now, final)
@@ -59,10 +60,16 @@ func (f *Fetch) Data(now ndn.Time, p *ndn.Packet) {
 	if !f.checkSize(now, seg, d.Content) {
 		return
 	}
-	f.account(now, i, p)
-	f.detect(now)
-	f.tell(now)
+	if f.level != nil {
+		l = f.levelAnswer(now, i, p)
+	}
+	f.account(now, l, i, p)
+	f.detect(now, l)
+	f.tell(now, l)
 	f.store(now, i, d)
+	if f.level != nil && f.sampleEv.RoundStart {
+		f.judge(now)
+	}
 }
 
 // segmentOf returns the segment number of a Data's name.
@@ -78,12 +85,12 @@ func (f *Fetch) segmentOf(n ndn.Name) (uint64, bool) {
 }
 
 // progress notes that the network answers.
-func (f *Fetch) progress(now ndn.Time) {
+func (f *Fetch) progress(now ndn.Time, l *lane) {
 	if f.anyData {
 		f.stats.MaxGap = max(f.stats.MaxGap, now.Sub(f.lastData))
 	}
 	f.anyData, f.lastData = true, now
-	f.noRoutes, f.holdUntil, f.silent = 0, 0, 0
+	l.noRoutes, l.holdUntil, f.silent = 0, 0, 0
 }
 
 // checkSize refuses segments that contradict the known sizes: a wrong one
@@ -113,12 +120,12 @@ func (f *Fetch) checkSize(now ndn.Time, seg uint64, content []byte) bool {
 }
 
 // account takes a segment out of flight and fills sampleEv.
-func (f *Fetch) account(now ndn.Time, i int32, p *ndn.Packet) {
+func (f *Fetch) account(now ndn.Time, l *lane, i int32, p *ndn.Packet) {
 	s := &f.ring.slots[i]
-	prior := f.inflight
+	prior := l.inflight
 	if s.state == slotOutstanding {
 		f.ring.unlink(i)
-		f.inflight--
+		l.inflight--
 	}
 	f.ring.disarm(i)
 	if s.state == slotFailed {
@@ -137,30 +144,37 @@ func (f *Fetch) account(now ndn.Time, i int32, p *ndn.Packet) {
 	if s.retx == 0 {
 		rtt = now.Sub(s.sentAt)
 	}
-	near := rtt > 0 && !p.HasPathTag && f.tellApart(now, i, rtt)
-	pi := f.paths.of(&p.LpFields, near)
-	f.paths.sampleRTT(pi, rtt, prior)
-	if f.paths.arrived(now, pi, size) {
-		f.changePath(now, pi)
+	near := rtt > 0 && !p.HasPathTag && f.tellApart(now, l, i, rtt)
+	pi := l.paths.of(&p.LpFields, near)
+	f.sampleRTT(l, pi, rtt, prior)
+	if l.paths.arrived(now, pi, size) {
+		f.changePath(now, l, pi)
+		if f.multi {
+			f.samePath(l)
+		}
 	}
 	f.stats.Segments++
+	l.timeouts = 0
+	src := &f.sources[l.replica]
+	src.Segments++
+	src.Bytes += uint64(size)
 	marked := p.CongestionMark != 0
 	if marked {
 		f.stats.Marks++
 		marked = !f.cfg.IgnoreMarks
 	}
-	c := f.paths.controlled()
+	c := l.paths.controlled()
 	f.sampleEv = cc.Sample{
-		Now: now, Tx: s.tx, HighTx: f.tx, Segment: s.seg, RTT: rtt, SRTT: c.est.SRTT(),
+		Now: now, Tx: s.tx, HighTx: l.tx, Segment: s.seg, RTT: rtt, SRTT: c.est.SRTT(),
 		Size: size, MeanSize: f.meanSize,
-		PriorInflight: prior, Inflight: f.inflight, CwndLimited: f.limited,
-		Unrepaired: f.unrep, Marked: marked, Tag: f.paths.all[pi].tag,
+		PriorInflight: prior, Inflight: l.inflight, CwndLimited: l.limited,
+		Unrepaired: f.unrep, Marked: marked, Tag: l.paths.all[pi].tag,
 	}
 	e := &f.sampleEv
-	if pi != f.paths.ctl {
+	if pi != l.paths.ctl || s.raced {
 		e.Tx = 0 // not for the controller
 	} else {
-		r := f.paths.onData(now, s, size)
+		r := l.paths.onData(now, s, size)
 		e.Rate, e.RateAppLimited, e.RoundStart = r.rate, r.appLimited, r.roundStart
 		e.Delivered, e.Round = c.delivered, c.round
 		// A repetition that seems to be answered faster than the path can is
@@ -170,65 +184,76 @@ func (f *Fetch) account(now ndn.Time, i int32, p *ndn.Packet) {
 		}
 	}
 	if f.trace != nil {
-		f.emit(now, TraceData, s.seg, s.tx, rtt, e.Tag)
+		f.emit(now, l, TraceData, s.seg, s.tx, rtt, e.Tag)
+	}
+	if l.retired {
+		e.Tx = 0
 	}
 }
 
 // tellApart reports whether a Data without a path tag, of slot i, comes from a
 // source nearer than the one that is controlled.
-func (f *Fetch) tellApart(now ndn.Time, i int32, took time.Duration) bool {
-	head := f.ring.head
+func (f *Fetch) tellApart(now ndn.Time, l *lane, i int32, took time.Duration) bool {
+	head := f.ring.lists[l.index].head
 	overtook := head != none && f.ring.slots[head].tx < f.ring.slots[i].tx
-	near, began := f.paths.guard.sample(took, overtook)
-	if c := f.paths.controlled(); began && !c.near && c.tag == 0 {
+	near, began := l.paths.guard.sample(took, overtook)
+	if c := l.paths.controlled(); began && !c.near && c.tag == 0 {
 		// What was measured so far is a mixture.
 		c.est = rtt.New(f.cfg.RTT)
-		c.est.Sample(f.paths.guard.far, 1)
-		f.changePath(now, f.paths.ctl)
+		c.est.Sample(l.paths.guard.far, 1)
+		f.changePath(now, l, l.paths.ctl)
 	}
 	return near
 }
 
-// tell passes sampleEv to the controller.
-func (f *Fetch) tell(now ndn.Time) {
+// tell passes sampleEv to the lane's controller.
+func (f *Fetch) tell(now ndn.Time, l *lane) {
 	e := &f.sampleEv
 	if e.Tx == 0 {
 		return
 	}
-	e.Losses, f.lossNew = f.lossNew, 0
+	e.Losses, l.lossNew = l.lossNew, 0
 	e.Unrepaired = f.unrep
-	e.Inflight = f.inflight
-	if e.Marked && e.Tx > f.recPoint {
-		f.recPoint = f.tx
-		before := f.ctrl.Cwnd()
-		f.ctrl.OnMark(e)
-		f.decreased(now, before)
+	e.Inflight = l.inflight
+	if e.Marked && e.Tx > l.recPoint {
+		l.recPoint = l.tx
+		before := l.ctrl.Cwnd()
+		l.ctrl.OnMark(e)
+		f.decreased(now, l, before)
 		if f.trace != nil {
-			f.emit(now, TraceMark, e.Segment, e.Tx, 0, e.Tag)
+			f.emit(now, l, TraceMark, e.Segment, e.Tx, 0, e.Tag)
 		}
 	}
-	f.ctrl.OnData(e)
+	l.ctrl.OnData(e)
+	if f.level != nil {
+		f.levelData(e)
+	}
 }
 
 // decreased counts a reaction of the controller.
-func (f *Fetch) decreased(now ndn.Time, before float64) {
-	if f.ctrl.Cwnd() < before {
+func (f *Fetch) decreased(now ndn.Time, l *lane, before float64) {
+	if l.ctrl.Cwnd() < before {
 		f.stats.WindowDecreases++
 		if f.trace != nil {
-			f.emit(now, TraceWindow, 0, 0, 0, 0)
+			f.emit(now, l, TraceWindow, 0, 0, 0, 0)
 		}
 	}
 }
 
-func (f *Fetch) changePath(now ndn.Time, i int8) {
-	f.paths.take(now, i)
+// changePath lets another path of a lane be the one that is controlled.
+func (f *Fetch) changePath(now ndn.Time, l *lane, i int8) {
+	l.paths.take(now, i)
 	f.stats.PathChanges++
-	p := f.paths.controlled()
-	if f.pc != nil {
-		f.pc.OnPathChange(&cc.PathChange{Now: now, Tag: p.tag, RTT: p.est.Min()})
+	p := l.paths.controlled()
+	change := cc.PathChange{Now: now, Tag: p.tag, RTT: p.est.Min()}
+	if f.level != nil && l == f.cur {
+		change.Rate, _ = f.level.sw.Moved(now, p.tag)
+	}
+	if l.pc != nil && !l.retired {
+		l.pc.OnPathChange(&change)
 	}
 	if f.trace != nil {
-		f.emit(now, TraceSwitch, 0, 0, 0, p.tag)
+		f.emit(now, l, TraceSwitch, 0, 0, 0, p.tag)
 	}
 }
 
@@ -343,7 +368,7 @@ func (f *Fetch) buffer(n int) []byte {
 // refused takes the producer's answer that a segment does not exist.
 func (f *Fetch) refused(now ndn.Time, i int32) {
 	s := &f.ring.slots[i]
-	f.progress(now)
+	f.progress(now, f.lane(s))
 	f.failSegment(now, i, fmt.Errorf("%w: the producer has no segment %d of %s", ErrNoContent, s.seg, f.obj.Name))
 }
 
@@ -353,7 +378,7 @@ func (f *Fetch) failSegment(now ndn.Time, i int32, reason error) {
 	s := &f.ring.slots[i]
 	if s.state == slotOutstanding {
 		f.ring.unlink(i)
-		f.inflight--
+		f.lane(s).inflight--
 	}
 	f.ring.disarm(i)
 	if s.lost {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"ndnpop/consumer/cc"
+	"ndnpop/consumer/replica"
 	"ndnpop/consumer/rtt"
 	"ndnpop/ndn"
 )
@@ -65,6 +67,16 @@ type Config struct {
 	// ReorderBytes bounds the memory for segments that arrived before their
 	// turn, and by it what may be in flight. 0: 24 MiB.
 	ReorderBytes int
+	// Replicas are further places that the content lies at, at most 7. They are
+	// used with TwoLevel or MultiSource.
+	Replicas []Replica
+	// TwoLevel, if not nil, leaves a replica whose path is heavily congested or
+	// silent for another one (2LCCM).
+	TwoLevel *replica.Config
+	// MultiSource fetches from all replicas at once, with a controller for each,
+	// in place of TwoLevel. NewController makes those of Replicas.
+	MultiSource   bool
+	NewController func() (cc.Controller, error)
 	// Seed of the Nonces.
 	Seed uint64
 }

@@ -57,8 +57,11 @@ var metadataComponent = ndn.Component{Type: ndn.TypeKeyword, Value: []byte("meta
 // Fetch is the state of one fetch. It is not safe for concurrent use.
 type Fetch struct {
 	cfg   Config
-	ctrl  cc.Controller
-	pc    cc.PathChanger // ctrl, when it is one
+	lanes []*lane
+	cur   *lane // the one that is used, or the first of several
+	level *twoLevel
+	multi bool // all lanes are used at once
+	turn  int  // of the lanes that are, the next one to send
 	sink  Sink
 	trace Tracer
 	rng   *rand.Rand
@@ -85,30 +88,20 @@ type Fetch struct {
 	stopAt   uint64 // do not ask for this or later ones: one was refused
 	short    uint64 // a segment that was shorter than the others, none: MaxUint64
 	retx     queue
-	tx       uint64
-	recPoint uint64 // transmissions up to here belong to an event reacted to
-	// The tolerance of reordering grows with needless repetitions: reorder
-	// times ρ more, for reorderLeft more loss events.
-	reorder     int
-	reorderLeft int
-	reorderAt   ndn.Time
-	inflight    int
-	unrep       int // segments lost and not yet received
-	lossNew     int // losses since the last Sample
-	early       ndn.Time
-	paths       pathSet
-	meanSize    float64
-	limited     bool // the window stopped the last burst
-	lastData    ndn.Time
-	anyData     bool
+	unrep    int // segments lost and not yet received
+	meanSize float64
+	lastData ndn.Time
+	anyData  bool
 	// silent is when the first transmission left of those that timed out since
 	// anything was answered; 0 when none did.
 	silent ndn.Time
 
-	nextSend  ndn.Time // pacing
-	wake      ndn.Time // when Next may go on after a false, if nothing arrives
-	holdUntil ndn.Time // no route: pause
-	noRoutes  int      // Nacks NoRoute in a row, one per pause
+	wake     ndn.Time       // when Next may go on after a false, if nothing arrives
+	rtts     uint64         // samples
+	nextAny  ndn.Time       // pacing of all lanes together
+	sources  []ReplicaStats // by replica
+	switches []ReplicaSwitch
+	rttSum   time.Duration
 
 	free     [][]byte
 	bufSize  int // of new reorder buffers
@@ -130,13 +123,15 @@ func New(cfg Config, ctrl cc.Controller, sink Sink, trace Tracer, now ndn.Time) 
 	}
 	cfg = cfg.withDefaults()
 	f := &Fetch{
-		cfg: cfg, ctrl: ctrl, sink: sink, trace: trace,
-		rng:   rand.New(rand.NewPCG(cfg.Seed, 0x6e646e706f70)),
-		ring:  newRing(initialRing),
-		paths: newPathSet(cfg.RTT),
-		early: ndn.Never, wake: now, lastData: now, stopAt: math.MaxUint64, short: math.MaxUint64,
+		cfg: cfg, sink: sink, trace: trace,
+		rng:  rand.New(rand.NewPCG(cfg.Seed, 0x6e646e706f70)),
+		ring: newRing(initialRing),
+		wake: now, lastData: now, stopAt: math.MaxUint64, short: math.MaxUint64,
 	}
-	f.pc, _ = ctrl.(cc.PathChanger)
+	f.cur = f.newLane(0, ctrl)
+	if err := f.addReplicas(now); err != nil {
+		return nil, err
+	}
 	f.stats.Started = now
 	f.lp.HasPathTag = cfg.PathTags
 	last, _ := cfg.Name.At(-1)
@@ -159,18 +154,22 @@ func (f *Fetch) Err() error { return f.err }
 // discovered.
 func (f *Fetch) Object() (o Object, ok bool) { return f.obj, f.obj.Name != nil }
 
-// Fields are the link header fields that every Interest of the fetch carries.
+// Fields are the link header fields of the Interest that Next returned last.
 func (f *Fetch) Fields() *ndn.LpFields { return &f.lp }
 
 // Stats returns the counters.
 func (f *Fetch) Stats() Stats {
 	s := f.stats
-	s.RTTMin, s.RTTMax = f.paths.rttMin, f.paths.rttMax
-	if f.paths.samples > 0 {
-		s.RTTAvg = f.paths.rttSum / time.Duration(f.paths.samples)
+	if f.rtts > 0 {
+		s.RTTAvg = f.rttSum / time.Duration(f.rtts)
 	}
-	est := &f.paths.controlled().est
-	s.Cwnd, s.Inflight, s.RTO, s.SRTT = f.ctrl.Cwnd(), f.inflight, est.RTO(), est.SRTT()
+	est := &f.cur.paths.controlled().est
+	s.Inflight, s.RTO, s.SRTT = f.inflight(), est.RTO(), est.SRTT()
+	for _, l := range f.lanes {
+		if !l.retired {
+			s.Cwnd += l.ctrl.Cwnd()
+		}
+	}
 	s.ReorderBytes = f.bufBytes
 	return s
 }
@@ -210,7 +209,14 @@ func (f *Fetch) Deadline() ndn.Time {
 		return min(f.one.deadline(), f.wake)
 	}
 	_, at := f.ring.due()
-	return min(at, f.early, f.wake)
+	at = min(at, f.wake)
+	for _, l := range f.lanes {
+		at = min(at, l.early)
+	}
+	if f.level != nil {
+		at = min(at, f.levelDeadline())
+	}
+	return at
 }
 
 // Tick lets timers act whose time has come.
@@ -223,8 +229,10 @@ func (f *Fetch) Tick(now ndn.Time) {
 		f.oneTick(now)
 		return
 	}
-	if f.early <= now {
-		f.detect(now)
+	for _, l := range f.lanes {
+		if l.early <= now {
+			f.detect(now, l)
+		}
 	}
 	for !f.Done() {
 		i, at := f.ring.due()
@@ -241,11 +249,15 @@ func (f *Fetch) Tick(now ndn.Time) {
 		// The path may have become slower since the Interest left, and the
 		// smoothed estimate follows slowly when many packets are in flight. The
 		// order of arrival is judged first.
-		if at := s.sentAt.Add(max(f.paths.controlled().est.Base(), f.patience()+time.Millisecond)); at > now {
+		l := f.lane(s)
+		if at := s.sentAt.Add(max(l.paths.controlled().est.Base(), l.patience(f.cfg.Rho)+time.Millisecond)); at > now {
 			f.ring.arm(i, at)
 			continue
 		}
 		f.lose(now, i, cc.LossTimeout)
+	}
+	if f.level != nil && f.levelDeadline() <= now {
+		f.judge(now)
 	}
 }
 
@@ -256,52 +268,42 @@ func (f *Fetch) Next(now ndn.Time, b []byte) ([]byte, bool) {
 	if f.Done() {
 		return b, false
 	}
-	if now < f.holdUntil {
-		f.wake = f.holdUntil
-		return b, false
-	}
 	if f.stage < stageFetch {
 		return f.oneNext(now, b)
 	}
-	if f.noRoutes > 0 && f.inflight > 0 {
-		return b, false // one probe at a time until something answers
+	if f.multi {
+		return f.nextOfAll(now, b)
 	}
-	if float64(f.inflight) > f.ctrl.Cwnd()-1 && f.inflight > 0 {
-		f.limited = true
+	return f.nextOn(now, f.cur, b)
+}
+
+// nextOn appends the next Interest of a lane, if one may leave there now.
+func (f *Fetch) nextOn(now ndn.Time, l *lane, b []byte) ([]byte, bool) {
+	if now < l.holdUntil {
+		f.wake = min(f.wake, l.holdUntil)
 		return b, false
 	}
-	rate := f.rate()
-	if rate > 0 && now < f.nextSend {
-		f.wake = f.nextSend
+	if l.noRoutes > 0 && l.inflight > 0 {
+		return b, false // one probe at a time until something answers
+	}
+	if float64(l.inflight) > l.ctrl.Cwnd()-1 && l.inflight > 0 {
+		l.limited = true
+		return b, false
+	}
+	rate := f.rate(l)
+	if rate > 0 && now < l.nextSend {
+		f.wake = min(f.wake, l.nextSend)
 		return b, false
 	}
 	seg, ok := f.pick()
 	if !ok {
-		f.limited = false
-		p := f.paths.controlled()
-		p.appLimitedUntil = max(1, p.delivered+uint64(float64(f.inflight)*f.meanSize))
+		l.limited = false
+		p := l.paths.controlled()
+		p.appLimitedUntil = max(1, p.delivered+uint64(float64(l.inflight)*f.meanSize))
 		return b, false
 	}
-	if rate > 0 {
-		const burst = time.Millisecond
-		f.nextSend = max(f.nextSend, now.Add(-burst)).
-			Add(time.Duration(f.size() / rate * float64(time.Second)))
-	}
-	return f.send(now, seg, b), true
-}
-
-// rate is the pacing rate in bytes per second, 0 for unpaced.
-func (f *Fetch) rate() float64 {
-	r := f.cfg.Pacing
-	if r <= 0 {
-		// Data of other paths than the controlled one, hits of caches, are
-		// asked for on top of the rate that suits the controlled path.
-		r = f.ctrl.PacingRate() / (1 - min(f.paths.foreign, 0.98))
-	}
-	if m := f.cfg.MaxRate; m > 0 && (r <= 0 || r > m) {
-		r = m
-	}
-	return r
+	l.pace(now, rate, f.size())
+	return f.send(now, l, seg, b), true
 }
 
 // size is the expected size of a Data on the wire.
@@ -353,7 +355,7 @@ func (f *Fetch) maxSpan() uint64 {
 	return uint64(min(maxRing, max(16, f.cfg.ReorderBytes/size)))
 }
 
-func (f *Fetch) send(now ndn.Time, seg uint64, b []byte) []byte {
+func (f *Fetch) send(now ndn.Time, l *lane, seg uint64, b []byte) []byte {
 	i := f.ring.index(seg)
 	s := &f.ring.slots[i]
 	if s.firstAt.IsSet() {
@@ -363,25 +365,29 @@ func (f *Fetch) send(now ndn.Time, seg uint64, b []byte) []byte {
 		s.firstAt = now
 	}
 	f.stats.Interests++
-	f.tx++
-	s.tx, s.sentAt, s.nonce = f.tx, now, f.rng.Uint32()
-	f.paths.onSend(now, s, f.inflight)
+	l.tx++
+	s.lane = l.index
+	s.tx, s.sentAt, s.nonce = l.tx, now, f.rng.Uint32()
+	l.paths.onSend(now, s, l.inflight)
 	s.state = slotOutstanding
-	f.inflight++
+	l.inflight++
 	f.ring.link(i)
-	rto := f.timeout(now, s)
+	rto := f.timeout(now, l, s)
 	f.ring.arm(i, now.Add(rto))
+	if f.level != nil {
+		f.levelSend(now, l)
+	}
 
 	n := ndn.Name(f.nameBuf[:f.prefixLen]).AppendNumber(ndn.TypeSegment, seg)
 	f.fields.Name, f.fields.Nonce = n, s.nonce
-	f.fields.MustBeFresh = f.cfg.Fresh
+	f.fields.MustBeFresh, f.fields.ForwardingHint = f.cfg.Fresh, l.hint
 	f.fields.Lifetime = max(f.cfg.Lifetime, 2*rto)
 	b = ndn.AppendInterest(b, &f.fields)
 
-	f.sendEv = cc.Send{Now: now, Tx: s.tx, Segment: seg, Retx: int(s.retx), Inflight: f.inflight}
-	f.ctrl.OnSend(&f.sendEv)
+	f.sendEv = cc.Send{Now: now, Tx: s.tx, Segment: seg, Retx: int(s.retx), Inflight: l.inflight}
+	l.ctrl.OnSend(&f.sendEv)
 	if f.trace != nil {
-		f.emit(now, TraceSend, seg, s.tx, 0, 0)
+		f.emit(now, l, TraceSend, seg, s.tx, 0, 0)
 	}
 	return b
 }
@@ -389,22 +395,22 @@ func (f *Fetch) send(now ndn.Time, seg uint64, b []byte) []byte {
 // timeout is the retransmission timeout of a transmission: the path's, and
 // doubling with each timeout of the segment itself, so that a segment that
 // nobody answers is asked for less and less often while others go on.
-func (f *Fetch) timeout(now ndn.Time, s *slot) time.Duration {
-	rto := f.paths.rto(now)
+func (f *Fetch) timeout(now ndn.Time, l *lane, s *slot) time.Duration {
+	rto := l.paths.rto(now)
 	if s.timeouts == 0 {
 		return rto
 	}
-	own := f.paths.controlled().est.Base() << min(s.timeouts, 16)
+	own := l.paths.controlled().est.Base() << min(s.timeouts, 16)
 	return max(rto, min(own, f.cfg.RTT.MaxBackoff))
 }
 
 // emit writes a trace event.
-func (f *Fetch) emit(now ndn.Time, kind TraceKind, seg, tx uint64, rtt time.Duration, tag uint64) {
-	est := &f.paths.controlled().est
+func (f *Fetch) emit(now ndn.Time, l *lane, kind TraceKind, seg, tx uint64, rtt time.Duration, tag uint64) {
+	est := &l.paths.controlled().est
 	f.traceEv = TraceEvent{
 		Now: now, Kind: kind, Segment: seg, Tx: tx, RTT: rtt,
 		SRTT: est.SRTT(), RTTVar: est.Var(), RTO: est.RTO(),
-		Cwnd: f.ctrl.Cwnd(), Rate: f.rate(), Tag: tag,
+		Cwnd: l.ctrl.Cwnd(), Rate: f.rate(l), Tag: tag, Replica: l.replica,
 	}
 	f.trace.Trace(&f.traceEv)
 }
@@ -567,7 +573,7 @@ func (f *Fetch) cancel(seg uint64) {
 	s := &f.ring.slots[i]
 	if s.state == slotOutstanding {
 		f.ring.unlink(i)
-		f.inflight--
+		f.lane(s).inflight--
 	}
 	f.ring.disarm(i)
 	if s.lost && s.state != slotReceived {

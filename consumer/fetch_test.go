@@ -265,8 +265,8 @@ func TestBlackHole(t *testing.T) {
 	if w := tr.of(TraceWindow); len(w) != 5 { // 64 to 2
 		t.Errorf("%d decreases, want 5:\n%v", len(w), w)
 	}
-	if f := fl.f; f.inflight != 0 && f.inflight > 2 {
-		t.Errorf("%d in flight", f.inflight)
+	if n := fl.f.inflight(); n > 2 {
+		t.Errorf("%d in flight", n)
 	}
 }
 

@@ -374,7 +374,8 @@ func (n *net) run(until time.Duration) {
 // check tests invariants of the core's state.
 func (fl *flow) check() {
 	f := fl.f
-	if f.stage != stageFetch || f.inflight > 64 {
+	inflight := f.inflight()
+	if f.stage != stageFetch || inflight > 64 {
 		return
 	}
 	out, lost := 0, 0
@@ -391,16 +392,23 @@ func (fl *flow) check() {
 		}
 	}
 	listed := 0
-	last := uint64(0)
-	for i := f.ring.head; i != none; i = f.ring.slots[i].next {
-		if f.ring.slots[i].tx <= last {
-			fl.n.t.Fatal("transmission order broken")
+	for k, l := range f.lanes {
+		last, mine := uint64(0), 0
+		for i := f.ring.lists[k].head; i != none; i = f.ring.slots[i].next {
+			s := &f.ring.slots[i]
+			if s.tx <= last || s.lane != l.index || s.state != slotOutstanding {
+				fl.n.t.Fatal("order or place of transmissions broken")
+			}
+			last = s.tx
+			mine++
 		}
-		last = f.ring.slots[i].tx
-		listed++
+		if mine != l.inflight {
+			fl.n.t.Fatalf("lane %d: in flight %d, listed %d", k, l.inflight, mine)
+		}
+		listed += mine
 	}
-	if out != f.inflight || listed != out || lost != f.unrep {
-		fl.n.t.Fatalf("in flight %d, outstanding %d, listed %d; unrepaired %d, lost %d", f.inflight, out, listed, f.unrep, lost)
+	if out != inflight || listed != out || lost != f.unrep {
+		fl.n.t.Fatalf("in flight %d, outstanding %d, listed %d; unrepaired %d, lost %d", inflight, out, listed, f.unrep, lost)
 	}
 	if f.bufBytes > f.cfg.ReorderBytes+16*bufferSize(ndn.MaxPacketSize) {
 		fl.n.t.Fatalf("%d bytes of reorder buffers", f.bufBytes)

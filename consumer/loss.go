@@ -11,15 +11,15 @@ import (
 // detect declares outstanding transmissions lost when at least three later
 // ones were answered on the controlled path and they are older than 1+ρ round
 // trips, or sets the time for the next look (after RACK, RFC 8985).
-func (f *Fetch) detect(now ndn.Time) {
-	f.early = ndn.Never
-	p := f.paths.controlled()
+func (f *Fetch) detect(now ndn.Time, l *lane) {
+	l.early = ndn.Never
+	p := l.paths.controlled()
 	if f.cfg.NoEarlyLoss || p.hi < 3 {
 		return
 	}
 	limit := p.hi - 3
-	patience := f.patience()
-	for i := f.ring.head; i != none; {
+	patience := l.patience(f.cfg.Rho)
+	for i := f.ring.lists[l.index].head; i != none; {
 		s := &f.ring.slots[i]
 		if s.tx > limit {
 			break
@@ -32,7 +32,7 @@ func (f *Fetch) detect(now ndn.Time) {
 				return
 			}
 		} else {
-			f.early = min(f.early, at+1)
+			l.early = min(l.early, at+1)
 			if wait == patience {
 				break // later ones are younger, and wait no less
 			}
@@ -42,11 +42,10 @@ func (f *Fetch) detect(now ndn.Time) {
 }
 
 // patience is the age at which an unanswered transmission is suspicious.
-func (f *Fetch) patience() time.Duration {
-	e := &f.paths.controlled().est
-	rho := f.cfg.Rho
-	if f.reorder > 0 {
-		rho = min(1, rho*float64(1+f.reorder))
+func (l *lane) patience(rho float64) time.Duration {
+	e := &l.paths.controlled().est
+	if l.reorder > 0 {
+		rho = min(1, rho*float64(1+l.reorder))
 	}
 	return time.Duration((1 + rho) * float64(max(e.SRTT(), e.Last())))
 }
@@ -57,12 +56,12 @@ const reorderEvents = 16
 
 // duplicate takes a Data that was there already: a repetition was needless.
 // Once per round trip it widens the tolerance of reordering, as RACK does.
-func (f *Fetch) duplicate(now ndn.Time) {
+func (f *Fetch) duplicate(now ndn.Time, l *lane) {
 	f.stats.Duplicates++
-	f.reorderLeft = reorderEvents
-	if srtt := f.paths.controlled().est.SRTT(); now.Sub(f.reorderAt) > srtt && f.reorder < 16 {
-		f.reorder++
-		f.reorderAt = now
+	l.reorderLeft = reorderEvents
+	if srtt := l.paths.controlled().est.SRTT(); now.Sub(l.reorderAt) > srtt && l.reorder < 16 {
+		l.reorder++
+		l.reorderAt = now
 	}
 }
 
@@ -72,18 +71,20 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 	f.ring.unlink(i)
 	f.ring.disarm(i)
 	s.state = slotQueued
-	f.inflight--
-	f.lossNew++
+	l := f.lane(s)
+	l.inflight--
+	l.lossNew++
 	if !s.lost {
 		s.lost = true
 		f.unrep++
 	}
-	c := f.paths.controlled()
+	c := l.paths.controlled()
 	c.losses++
 	tk := TraceLoss
 	switch kind {
 	case cc.LossTimeout:
 		s.timeouts++
+		l.timeouts++
 		if !f.silent.IsSet() {
 			f.silent = s.sentAt
 		}
@@ -94,26 +95,31 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 	}
 	e := &f.lossEv
 	*e = cc.Loss{
-		Now: now, Tx: s.tx, HighTx: f.tx, Segment: s.seg, Kind: kind,
-		Inflight: f.inflight, NewEvent: s.tx > f.recPoint, RTTNow: c.est.Last(),
+		Now: now, Tx: s.tx, HighTx: l.tx, Segment: s.seg, Kind: kind,
+		Inflight: l.inflight, NewEvent: s.tx > l.recPoint, RTTNow: c.est.Last(),
 	}
 	if e.NewEvent {
-		f.recPoint = f.tx
-		if f.reorder > 0 {
-			if f.reorderLeft--; f.reorderLeft <= 0 {
-				f.reorder = 0
+		l.recPoint = l.tx
+		if l.reorder > 0 {
+			if l.reorderLeft--; l.reorderLeft <= 0 {
+				l.reorder = 0
 			}
 		}
 		if kind == cc.LossTimeout {
-			f.paths.backoff()
+			l.paths.backoff()
 		}
 	}
-	before := f.ctrl.Cwnd()
-	f.ctrl.OnLoss(e)
-	if f.trace != nil {
-		f.emit(now, tk, s.seg, s.tx, 0, 0)
+	before := l.ctrl.Cwnd()
+	if !l.retired {
+		l.ctrl.OnLoss(e)
 	}
-	f.decreased(now, before)
+	if f.trace != nil {
+		f.emit(now, l, tk, s.seg, s.tx, 0, 0)
+	}
+	f.decreased(now, l, before)
+	if f.level != nil && kind == cc.LossTimeout && l == f.cur {
+		f.level.sw.Timeout(now, c.est.Base())
+	}
 	if f.exhausted(now, s.retx, s.firstAt) {
 		f.failSegment(now, i, fmt.Errorf("%w: segment %d of %s was asked for %d times in %v",
 			ErrUnreachable, s.seg, f.obj.Name, s.retx+1, now.Sub(s.firstAt).Round(100*time.Millisecond)))
@@ -167,7 +173,7 @@ func (f *Fetch) Nack(now ndn.Time, p *ndn.Packet) {
 	f.stats.Nacks++
 	s := &f.ring.slots[i]
 	if f.trace != nil {
-		f.emit(now, TraceNack, s.seg, s.tx, 0, 0)
+		f.emit(now, f.lane(s), TraceNack, s.seg, s.tx, 0, 0)
 	}
 	switch p.NackReason {
 	case ndn.NackDuplicate:
@@ -178,14 +184,14 @@ func (f *Fetch) Nack(now ndn.Time, p *ndn.Packet) {
 		// The path is gone: no sign of congestion.
 		f.ring.unlink(i)
 		f.ring.disarm(i)
-		f.inflight--
+		f.lane(s).inflight--
 		if !s.lost {
 			s.lost = true
 			f.unrep++
 		}
 		s.state = slotQueued
 		f.retx.push(s.seg)
-		f.noRoute(now)
+		f.noRoute(now, f.lane(s))
 	}
 }
 
@@ -212,18 +218,23 @@ func (f *Fetch) outstanding(n ndn.Name) int32 {
 }
 
 // noRoute pauses, longer each time in a row, and gives up: soon if nothing was
-// ever answered, after all retries otherwise, since routes come back.
-func (f *Fetch) noRoute(now ndn.Time) {
-	if now < f.holdUntil {
+// ever answered, after all retries otherwise, since routes come back. Where
+// there are other replicas, none of them must have a route.
+func (f *Fetch) noRoute(now ndn.Time, l *lane) {
+	if now < l.holdUntil {
 		return // of the same pause
 	}
-	f.noRoutes++
-	if f.cfg.Retries >= 0 {
-		soon := !f.anyData && f.noRoutes > min(fastNoRoutes, f.cfg.Retries)
+	l.noRoutes++
+	if f.cfg.Retries >= 0 && !f.othersHaveRoute(l) {
+		soon := !f.anyData && l.noRoutes > min(fastNoRoutes, f.cfg.Retries)
 		if soon || now.Sub(f.lastData) > f.cfg.giveUpAfter() {
 			f.Fail(now, fmt.Errorf("%w to %s", ErrNoRoute, f.cfg.Name))
 			return
 		}
 	}
-	f.holdUntil = now.Add(min(noRoutePause<<min(f.noRoutes-1, 10), f.cfg.Lifetime))
+	l.holdUntil = now.Add(min(noRoutePause<<min(l.noRoutes-1, 10), f.cfg.Lifetime))
+	if f.level != nil && l == f.cur {
+		f.level.sw.Failed()
+		f.judge(now)
+	}
 }

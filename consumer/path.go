@@ -51,10 +51,6 @@ type pathSet struct {
 	cfg     rtt.Config
 	count   int
 	foreign float64 // share of Data of other paths, EWMA of 1/foreignPeriod per Data
-	samples uint64  // RTT samples of all paths
-	rttMin  time.Duration
-	rttMax  time.Duration
-	rttSum  time.Duration
 	guard   bimodal
 }
 
@@ -154,20 +150,6 @@ func (ps *pathSet) take(now ndn.Time, i int8) {
 	p.deliveredAt, p.firstSent = now, now
 	p.roundEnd = p.delivered
 	ps.foreign = 0
-}
-
-// sampleRTT takes a round-trip time measured on path i.
-func (ps *pathSet) sampleRTT(i int8, r time.Duration, inflight int) {
-	if r <= 0 {
-		return
-	}
-	ps.all[i].est.Sample(r, inflight)
-	if ps.samples == 0 {
-		ps.rttMin, ps.rttMax = r, r
-	}
-	ps.rttMin, ps.rttMax = min(ps.rttMin, r), max(ps.rttMax, r)
-	ps.rttSum += r
-	ps.samples++
 }
 
 // rto is the timeout for an Interest whose path is not known beforehand: the

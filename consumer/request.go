@@ -42,6 +42,11 @@ func (f *Fetch) probe(now ndn.Time, seg uint64) {
 
 func (f *Fetch) oneNext(now ndn.Time, b []byte) ([]byte, bool) {
 	r := &f.one
+	l := f.cur
+	if now < l.holdUntil {
+		f.wake = min(f.wake, l.holdUntil)
+		return b, false
+	}
 	if r.out || r.held {
 		return b, false
 	}
@@ -53,14 +58,14 @@ func (f *Fetch) oneNext(now ndn.Time, b []byte) ([]byte, bool) {
 	}
 	f.stats.Interests++
 	r.out, r.sentAt, r.nonce = true, now, f.rng.Uint32()
-	rto := f.paths.rto(now)
+	rto := l.paths.rto(now)
 	r.expires = now.Add(rto)
 	b = ndn.AppendInterest(b, &ndn.InterestFields{
 		Name: r.name, CanBePrefix: r.canBePrefix, MustBeFresh: r.fresh,
-		Nonce: r.nonce, Lifetime: max(f.cfg.Lifetime, 2*rto),
+		ForwardingHint: l.hint, Nonce: r.nonce, Lifetime: max(f.cfg.Lifetime, 2*rto),
 	})
 	if f.trace != nil {
-		f.emit(now, TraceSend, 0, 0, 0, 0)
+		f.emit(now, l, TraceSend, 0, 0, 0, 0)
 	}
 	return b, true
 }
@@ -72,10 +77,11 @@ func (f *Fetch) oneTick(now ndn.Time) {
 	}
 	r.out = false
 	f.stats.Timeouts++
-	f.paths.backoff()
+	f.cur.paths.backoff()
 	if f.trace != nil {
-		f.emit(now, TraceTimeout, 0, 0, 0, 0)
+		f.emit(now, f.cur, TraceTimeout, 0, 0, 0, 0)
 	}
+	f.otherReplica()
 	if f.exhausted(now, r.retx, r.firstAt) {
 		f.Fail(now, fmt.Errorf("%w: %s was asked for %d times in %v", ErrUnreachable, r.name, r.retx+1,
 			now.Sub(r.firstAt).Round(100*time.Millisecond)))
@@ -90,19 +96,23 @@ func (f *Fetch) oneNack(now ndn.Time, in *ndn.Interest, reason ndn.NackReason) {
 	}
 	f.stats.Nacks++
 	if f.trace != nil {
-		f.emit(now, TraceNack, 0, 0, 0, 0)
+		f.emit(now, f.cur, TraceNack, 0, 0, 0, 0)
 	}
 	switch reason {
 	case ndn.NackDuplicate:
 	case ndn.NackCongestion:
 		r.out = false
-		f.holdUntil = now.Add(suppression(r.retx))
+		f.cur.holdUntil = now.Add(suppression(r.retx))
 		if f.exhausted(now, r.retx, r.firstAt) {
 			f.Fail(now, fmt.Errorf("%w: the network is congested", ErrUnreachable))
 		}
 	default:
 		r.out = false
-		f.noRoute(now)
+		f.wake = now
+		if f.cur.noRoutes++; !f.otherReplica() {
+			f.cur.noRoutes--
+			f.noRoute(now, f.cur)
+		}
 	}
 }
 
@@ -121,11 +131,11 @@ func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 		return
 	}
 	if r.retx == 0 && r.firstAt.IsSet() {
-		f.paths.sampleRTT(f.paths.of(&p.LpFields, false), now.Sub(r.sentAt), 1)
+		f.sampleRTT(f.cur, f.cur.paths.of(&p.LpFields, false), now.Sub(r.sentAt), 1)
 	}
-	f.progress(now)
+	f.progress(now, f.cur)
 	if f.trace != nil {
-		f.emit(now, TraceData, 0, 0, now.Sub(r.sentAt), 0)
+		f.emit(now, f.cur, TraceData, 0, 0, now.Sub(r.sentAt), 0)
 	}
 	r.out = false
 	switch err := f.sink.Metadata(d); {

@@ -38,10 +38,12 @@ type slot struct {
 	nonce         uint32
 	retx          uint16 // earlier transmissions
 	timeouts      uint16
+	lane          int8 // that it was sent on last
 	path          int8 // controlled path when sent
 	state         slotState
 	appLimited    bool
 	lost          bool // was declared lost at least once
+	raced         bool // asked for from a second replica too
 }
 
 const none int32 = -1
@@ -49,14 +51,21 @@ const none int32 = -1
 // ring holds the segments from the one to deliver next up to the highest one
 // asked for, with their transmission order and their timers.
 type ring struct {
-	slots      []slot // power of two
-	mask       uint64
-	heap       []int32
-	head, tail int32 // outstanding slots by transmission number
+	slots []slot // power of two
+	mask  uint64
+	heap  []int32
+	lists [maxLanes]list // by lane
 }
 
+// list is the outstanding slots of a lane by transmission number.
+type list struct{ head, tail int32 }
+
 func newRing(n int) ring {
-	return ring{slots: make([]slot, n), mask: uint64(n - 1), head: none, tail: none}
+	r := ring{slots: make([]slot, n), mask: uint64(n - 1)}
+	for i := range r.lists {
+		r.lists[i] = list{none, none}
+	}
+	return r
 }
 
 func (r *ring) index(seg uint64) int32 { return int32(seg & r.mask) }
@@ -67,7 +76,7 @@ func (r *ring) at(seg uint64) *slot { return &r.slots[seg&r.mask] }
 func (r *ring) grow(base, next uint64) {
 	old := *r
 	n := 2 * len(old.slots)
-	*r = ring{slots: make([]slot, n), mask: uint64(n - 1), heap: old.heap, head: none, tail: none}
+	*r = ring{slots: make([]slot, n), mask: uint64(n - 1), heap: old.heap}
 	move := func(i int32) int32 {
 		if i == none {
 			return none
@@ -80,33 +89,37 @@ func (r *ring) grow(base, next uint64) {
 		*to = *from
 		to.next, to.prev = move(from.next), move(from.prev)
 	}
-	r.head, r.tail = move(old.head), move(old.tail)
+	for k, l := range old.lists {
+		r.lists[k] = list{move(l.head), move(l.tail)}
+	}
 	for k, i := range r.heap {
 		r.heap[k] = move(i)
 	}
 }
 
-// link appends slot i, which has the highest transmission number.
+// link appends slot i, which has the highest transmission number of its lane.
 func (r *ring) link(i int32) {
 	s := &r.slots[i]
-	s.next, s.prev = none, r.tail
-	if r.tail == none {
-		r.head = i
+	l := &r.lists[s.lane]
+	s.next, s.prev = none, l.tail
+	if l.tail == none {
+		l.head = i
 	} else {
-		r.slots[r.tail].next = i
+		r.slots[l.tail].next = i
 	}
-	r.tail = i
+	l.tail = i
 }
 
 func (r *ring) unlink(i int32) {
 	s := &r.slots[i]
+	l := &r.lists[s.lane]
 	if s.prev == none {
-		r.head = s.next
+		l.head = s.next
 	} else {
 		r.slots[s.prev].next = s.next
 	}
 	if s.next == none {
-		r.tail = s.prev
+		l.tail = s.prev
 	} else {
 		r.slots[s.next].prev = s.prev
 	}

@@ -21,6 +21,7 @@ type Stats struct {
 	Marks           uint64 // Data with a congestion mark
 	WindowDecreases uint64 // reactions to congestion
 	ReplicaSwitches uint64
+	Races           uint64 // Interests for what was in flight on a slower replica
 	PathChanges     uint64
 	Duplicates      uint64 // Data for segments that were there already
 	Unsolicited     uint64 // Data and Nacks that answer nothing of ours
@@ -63,6 +64,7 @@ type TraceEvent struct {
 	Cwnd    float64 // packets, after the event
 	Rate    float64 // pacing rate in bytes per second, 0: unpaced
 	Tag     uint64  // path tag
+	Replica int     // place in Config.Replicas plus one; 0: without a hint
 }
 
 // Tracer is told every event, in order. The event is valid during the call.

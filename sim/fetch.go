@@ -82,12 +82,19 @@ func (f *Fetch) begin() {
 	}
 	cfg := consumer.DefaultConfig(name)
 	cfg.Seed = n.seed(seedFetch, f.index)
-	if f.cfg.Consumer != nil {
-		f.cfg.Consumer(&cfg)
-	}
 	params := f.cfg.Params
 	if params.Seed == 0 {
 		params.Seed = n.seed(seedController, f.index)
+	}
+	if f.cfg.Consumer != nil {
+		f.cfg.Consumer(&cfg)
+	}
+	if cfg.MultiSource && cfg.NewController == nil {
+		further := params
+		cfg.NewController = func() (cc.Controller, error) {
+			further.Seed++
+			return n.controllers.New(f.cfg.Controller, further)
+		}
 	}
 	if f.ctrl, err = n.controllers.New(f.cfg.Controller, params); err != nil {
 		n.fail(err)
@@ -209,6 +216,22 @@ func (f *Fetch) Err() error { return f.err }
 
 // Controller is the fetch's congestion control; nil before it began.
 func (f *Fetch) Controller() cc.Controller { return f.ctrl }
+
+// Switches are the fetch's changes of the replica.
+func (f *Fetch) Switches() []consumer.ReplicaSwitch {
+	if f.core == nil {
+		return nil
+	}
+	return f.core.Switches()
+}
+
+// Replicas is what each replica did for the fetch.
+func (f *Fetch) Replicas() []consumer.ReplicaStats {
+	if f.core == nil {
+		return nil
+	}
+	return f.core.Replicas()
+}
 
 // Stats are the core's; zero before the fetch began.
 func (f *Fetch) Stats() consumer.Stats {

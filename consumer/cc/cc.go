@@ -144,4 +144,9 @@ type PathChange struct {
 	Rate float64
 	// RTT is the path's smallest known round-trip time, 0 if none.
 	RTT time.Duration
+	// Replica is set when the fetch goes on with another replica: nothing that
+	// was learnt holds any more. Without it, another path tag is followed.
+	Replica bool
+	// Window in packets that Rate and RTT amount to, 0 if unknown.
+	Window float64
 }

@@ -84,6 +84,15 @@ func (c *Cubic) curve(t float64) float64 {
 	return cubicC*d*d*d + c.wmax
 }
 
+// OnPathChange implements PathChanger.
+func (c *Cubic) OnPathChange(p *PathChange) {
+	if p.Replica {
+		c.restart(p.Window)
+		c.ss = hystart{}
+		c.avoiding, c.wmax, c.lastWm, c.k, c.t0, c.west = false, 0, 0, 0, 0, 0
+	}
+}
+
 // OnLoss implements Controller.
 func (c *Cubic) OnLoss(l *Loss) {
 	if l.NewEvent {

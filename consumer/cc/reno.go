@@ -12,7 +12,7 @@ const defaultInitCwnd = 10
 
 // window is what the loss-based algorithms share.
 type window struct {
-	cwnd, ssthresh float64
+	iw, cwnd, ssthresh float64
 }
 
 func newWindow(p Params, initCwnd float64) window {
@@ -23,6 +23,7 @@ func newWindow(p Params, initCwnd float64) window {
 	if p.InitSsthresh > 0 {
 		w.ssthresh = max(minSsthresh, p.InitSsthresh)
 	}
+	w.iw = w.cwnd
 	return w
 }
 
@@ -35,6 +36,15 @@ func (*window) PacingRate() float64 { return 0 }
 // OnSend implements Controller.
 func (*window) OnSend(*Send) {}
 
+// restart begins on another replica's path: with the window that is known of
+// it, or as at first.
+func (w *window) restart(known float64) {
+	w.cwnd, w.ssthresh = w.iw, math.Inf(1)
+	if known > w.iw {
+		w.cwnd, w.ssthresh = known, known
+	}
+}
+
 // Reno is TCP Reno driven by the receiver (RFC 5681, RFC 6582 without its
 // recovery, because a Data always tells which segment arrived). Deviations:
 // the window grows by 1/⌊cwnd⌋ per Data in avoidance, a timeout halves it and
@@ -44,10 +54,10 @@ func (*window) OnSend(*Send) {}
 // hystart (false; RFC 9406).
 type Reno struct {
 	window
-	iw, beta, markBeta float64
-	resetToIW          bool
-	hystart            bool
-	ss                 hystart
+	beta, markBeta float64
+	resetToIW      bool
+	hystart        bool
+	ss             hystart
 }
 
 // NewReno makes a Reno with a first window of 10.
@@ -56,7 +66,6 @@ func NewReno(p Params) (Controller, error) { return newReno(p, defaultInitCwnd) 
 func newReno(p Params, iw float64) (*Reno, error) {
 	o := options{given: p.Options}
 	r := &Reno{window: newWindow(p, iw)}
-	r.iw = r.cwnd
 	r.beta = o.number("beta", 0.5)
 	r.markBeta = o.number("mark-beta", r.beta)
 	r.resetToIW = o.flag("reset-to-iw", false)
@@ -80,6 +89,14 @@ func (r *Reno) OnData(s *Sample) {
 		}
 	default:
 		r.cwnd++
+	}
+}
+
+// OnPathChange implements PathChanger.
+func (r *Reno) OnPathChange(c *PathChange) {
+	if c.Replica {
+		r.restart(c.Window)
+		r.ss = hystart{}
 	}
 }
 

@@ -49,7 +49,13 @@ func NewVegas(p Params) (Controller, error) {
 }
 
 // OnPathChange implements PathChanger.
-func (v *Vegas) OnPathChange(*PathChange) { v.base, v.roundMin = 0, 0 }
+func (v *Vegas) OnPathChange(c *PathChange) {
+	v.base, v.roundMin = 0, 0
+	if c.Replica {
+		v.restart(c.Window)
+		v.grow = false
+	}
+}
 
 // OnData implements Controller.
 func (v *Vegas) OnData(s *Sample) {

@@ -1,0 +1,177 @@
+package replica
+
+import (
+	"time"
+
+	"ndnpop/ndn"
+)
+
+// meterSlot and meterSlots bound the window over which a rate is measured.
+const (
+	meterSlot  = 50 * time.Millisecond
+	meterSlots = 256
+)
+
+// meter counts bytes in slots of time.
+type meter struct {
+	began ndn.Time
+	slot  int64 // number of the latest one used
+	bytes [meterSlots]uint64
+	total uint64
+}
+
+func (m *meter) reset(now ndn.Time) { *m = meter{began: now, slot: int64(now) / int64(meterSlot)} }
+
+func (m *meter) add(now ndn.Time, n int) {
+	m.move(now)
+	m.bytes[m.slot%meterSlots] += uint64(n)
+	m.total += uint64(n)
+}
+
+// move empties the slots that have become due.
+func (m *meter) move(now ndn.Time) {
+	to := int64(now) / int64(meterSlot)
+	if to-m.slot >= meterSlots {
+		m.slot = to - meterSlots
+	}
+	for m.slot < to {
+		m.slot++
+		m.bytes[m.slot%meterSlots] = 0
+	}
+}
+
+// rate in bytes per second over a window that ends now, or since the reset
+// when that is shorter.
+func (m *meter) rate(now ndn.Time, window time.Duration) float64 {
+	m.move(now)
+	slots := min(max(1, int64(window/meterSlot)), meterSlots-1)
+	sum := uint64(0)
+	for k := range slots + 1 {
+		sum += m.bytes[(m.slot-k+meterSlots)%meterSlots]
+	}
+	from := max(ndn.Time((m.slot-slots)*int64(meterSlot)), m.began)
+	over := now.Sub(from)
+	if over <= 0 {
+		return 0
+	}
+	return float64(sum) / over.Seconds()
+}
+
+// baseSlots is the resolution of RTTbase's memory.
+const baseSlots = 10
+
+// floor is the smallest RTT of a time window.
+type floor struct {
+	min  [baseSlots]time.Duration
+	slot [baseSlots]int64
+}
+
+func (f *floor) add(now ndn.Time, window, rtt time.Duration) {
+	n := int64(now) / int64(window/baseSlots)
+	i := n % baseSlots
+	if f.slot[i] != n || f.min[i] == 0 || rtt < f.min[i] {
+		f.slot[i], f.min[i] = n, rtt
+	}
+}
+
+// at is 0 when nothing is remembered.
+func (f *floor) at(now ndn.Time, window time.Duration) time.Duration {
+	n := int64(now) / int64(window/baseSlots)
+	least := time.Duration(0)
+	for i := range f.min {
+		if f.min[i] > 0 && n-f.slot[i] < baseSlots && (least == 0 || f.min[i] < least) {
+			least = f.min[i]
+		}
+	}
+	return least
+}
+
+// Growth of the rate in start-up, as BBR judges it: three rounds without a
+// quarter more are the end of it, and one more lets the queue drain.
+const (
+	growth     = 1.25
+	flatRounds = 4
+)
+
+// monitor judges the path of the present replica.
+type monitor struct {
+	cfg   *Config
+	meter meter
+	base  floor
+	known time.Duration // the latest RTTbase that was known
+	rtt   time.Duration // smallest of the last full round
+
+	roundMin   time.Duration
+	roundAt    ndn.Time
+	roundBytes uint64 // meter.total at its start
+	peak       float64
+	flat       int
+	suspicious int
+	before     float64 // rate before the suspicious rounds
+
+	heard    ndn.Time // latest Data, or since when one is waited for
+	timeouts int      // without Data between
+	firstOut ndn.Time // of them
+}
+
+func (m *monitor) reset(now ndn.Time) {
+	*m = monitor{cfg: m.cfg, roundAt: now, heard: now}
+	m.meter.reset(now)
+}
+
+// rate is CurrentRate, bytes per second over max(1 s, 10 RTT).
+func (m *monitor) rate(now ndn.Time) float64 {
+	return m.meter.rate(now, max(time.Second, 10*m.rtt))
+}
+
+func (m *monitor) data(s *Sample) {
+	m.heard, m.timeouts = s.Now, 0
+	if s.RoundStart {
+		m.round(s.Now)
+	}
+	m.meter.add(s.Now, s.Size)
+	if s.RTT > 0 && (m.roundMin == 0 || s.RTT < m.roundMin) {
+		m.roundMin = s.RTT
+	}
+}
+
+// round ends a round trip.
+func (m *monitor) round(now ndn.Time) {
+	if took := now.Sub(m.roundAt); took > 0 {
+		if r := float64(m.meter.total-m.roundBytes) / took.Seconds(); r >= growth*m.peak {
+			m.peak, m.flat = r, 0
+		} else if m.flat < flatRounds {
+			m.flat++
+		}
+	}
+	m.roundAt, m.roundBytes = now, m.meter.total
+	if m.roundMin == 0 {
+		return // nothing but repetitions
+	}
+	m.rtt, m.roundMin = m.roundMin, 0
+	if b := m.base.at(now, m.cfg.BaseWindow); b > 0 {
+		m.known = b
+		if float64(m.rtt-b) > m.cfg.Delta*float64(b) {
+			m.suspicious++
+			return
+		}
+	}
+	m.suspicious = 0
+	m.base.add(now, m.cfg.BaseWindow, m.rtt)
+	m.known = m.base.at(now, m.cfg.BaseWindow)
+	m.before = m.rate(now)
+}
+
+// settled: the rate has stopped growing, so that a queue is not start-up's.
+func (m *monitor) settled() bool { return m.flat >= flatRounds }
+
+func (m *monitor) timeout(now ndn.Time, rto time.Duration) {
+	if m.timeouts == 0 || now.Sub(m.firstOut) > 2*rto {
+		m.timeouts, m.firstOut = 0, now
+	}
+	m.timeouts++
+}
+
+// lossFlag is equation (1), rttFlag equation (2).
+func (m *monitor) lossFlag() bool { return m.timeouts > m.cfg.Timeouts }
+func (m *monitor) rttFlag() bool  { return m.settled() && m.suspicious >= m.cfg.Rounds }
