@@ -1,0 +1,170 @@
+//go:build linux
+
+package web
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ndnpop/cdnbench/emunet"
+	"ndnpop/cdnbench/peer/debian"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lab is client – edge – parent – origin.
+type lab struct {
+	client, edge, mid, origin *emunet.Host
+	links                     []*emunet.Link
+	dir, root                 string
+	content                   []byte
+}
+
+// need fails in CI, and skips elsewhere, for want of what the test needs.
+func need(t *testing.T, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newLab builds the hosts and a file of 3 MB, or skips the test.
+func newLab(t *testing.T, files ...debian.File) *lab {
+	t.Helper()
+	need(t, emunet.Supported())
+	need(t, debian.Ensure(t.Context(), os.Stderr, append(files, debian.File{Path: curlPath, Package: "curl"})...))
+	// Servers that do not run as root read below it.
+	dir, err := os.MkdirTemp("", "ndnpop-web-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	l := &lab{dir: dir, root: filepath.Join(dir, "root"), content: make([]byte, 3_000_000)}
+	must(t, os.Mkdir(l.root, 0o755))
+	rand.NewChaCha8([32]byte{1}).Read(l.content)
+	must(t, os.WriteFile(filepath.Join(l.root, "file"), l.content, 0o644))
+	n, err := emunet.New(emunet.Options{Emulator: emunet.TUN})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	hosts := []*emunet.Host{}
+	for i, name := range []string{"client", "edge", "mid", "origin"} {
+		h, err := n.AddHost(name)
+		must(t, err)
+		if hosts = append(hosts, h); i > 0 {
+			p := emunet.Params{Delay: time.Millisecond}
+			link, err := n.AddLink(hosts[i-1], h, emunet.LinkConfig{AB: p, BA: p})
+			must(t, err)
+			l.links = append(l.links, link)
+		}
+	}
+	must(t, n.RouteAll())
+	l.client, l.edge, l.mid, l.origin = hosts[0], hosts[1], hosts[2], hosts[3]
+	return l
+}
+
+// get fetches a range of the file and compares it.
+func (l *lab) get(t *testing.T, q Request) Reply {
+	t.Helper()
+	q.Host, q.To, q.Path = l.client, l.edge.Addr(), "/file"
+	var got []byte
+	r, err := Get(t.Context(), q, func(_ *Reply, from io.Reader) (err error) {
+		got, err = io.ReadAll(from)
+		return err
+	})
+	must(t, err)
+	must(t, r.Err)
+	end := q.End
+	if end == 0 {
+		end = int64(len(l.content))
+	}
+	if !bytes.Equal(got, l.content[q.Offset:end]) {
+		t.Errorf("%d bytes that are not those of the file", len(got))
+	}
+	return r
+}
+
+// carried is how many bytes reached the near end of a link.
+func carried(t *testing.T, l *emunet.Link) int64 {
+	t.Helper()
+	c, err := l.Counters(emunet.BA)
+	must(t, err)
+	return c.OutBytes
+}
+
+func TestHitMissAndRange(t *testing.T) {
+	l := newLab(t)
+	t.Run("whole, from nginx", func(t *testing.T) { l.hitMissAndRange(t, Nginx, 0) })
+	t.Run("in blocks, from httpd", func(t *testing.T) { l.hitMissAndRange(t, Httpd, 1<<20) })
+}
+
+func (l *lab) hitMissAndRange(t *testing.T, kind OriginKind, block int64) {
+	ctx, dir := t.Context(), t.TempDir()
+	o, err := StartOrigin(ctx, t.Output(), kind, l.origin, filepath.Join(l.dir, t.Name()), l.root)
+	need(t, err)
+	defer o.Kill()
+	mid, err := StartCache(ctx, t.Output(), CacheConfig{
+		Host: l.mid, Dir: filepath.Join(dir, "mid"), Bytes: 200 << 20, Origins: true, Tuned: true, Ranges: block > 0,
+		Parents: []netip.Addr{l.links[2].B.Prefix.Addr()},
+	})
+	need(t, err)
+	defer mid.Kill()
+	edge, err := StartCache(ctx, t.Output(), CacheConfig{
+		Host: l.edge, Dir: filepath.Join(dir, "edge"), Bytes: 200 << 20, Tuned: true, Block: block,
+		Parents: []netip.Addr{l.links[1].B.Prefix.Addr()},
+	})
+	need(t, err)
+	defer edge.Kill()
+	size := int64(len(l.content))
+	// grew says whether about want bytes came from a link's far end.
+	grew := func(what string, link int, before, want int64) {
+		t.Helper()
+		if got := carried(t, l.links[link]) - before; got < want || got > want*11/10+20_000 {
+			t.Errorf("%s: %d bytes over link %d, want %d", what, got, link, want)
+		}
+	}
+	up, low := carried(t, l.links[2]), carried(t, l.links[1])
+	l.get(t, Request{})
+	grew("miss", 2, up, size)
+	grew("miss", 1, low, size)
+	up, low = carried(t, l.links[2]), carried(t, l.links[1])
+	r := l.get(t, Request{Kept: true})
+	if r.First <= 0 || r.Total < r.First {
+		t.Errorf("first byte after %v, all after %v", r.First, r.Total)
+	}
+	grew("hit", 1, low, 0)
+	l.get(t, Request{Offset: 1_000_000, End: 2_500_000})
+	grew("range of a hit", 1, low, 0)
+	if held, err := edge.Held(ctx); err != nil || held < size || held > size*11/10 {
+		t.Errorf("the cache holds %d bytes of %d, %v", held, size, err)
+	}
+	must(t, edge.Clear(ctx))
+	if held, err := edge.Held(ctx); err != nil || held > 100_000 {
+		t.Errorf("emptied, the cache holds %d bytes, %v", held, err)
+	}
+	low = carried(t, l.links[1])
+	l.get(t, Request{})
+	grew("hit at the parent", 2, up, 0)
+	grew("hit at the parent", 1, low, size)
+}
