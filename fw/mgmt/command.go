@@ -16,7 +16,7 @@ type command struct {
 	masked       bool // Flags mean nothing without Mask
 	localhop     bool // also at /localhop/nfd
 	slow         bool // may wait for a peer
-	announce     bool // its argument is a Data in the application parameters
+	announce     bool // its argument is a Data in the application parameters; it has no run
 	run          func(*Server, *request) proto.ControlResponse
 }
 
@@ -59,7 +59,7 @@ var commands = []command{
 	{module: "fib", verb: "remove-nexthop", needs: []need{needName}, run: (*Server).removeNextHop},
 	{module: "rib", verb: "register", needs: []need{needName}, localhop: true, run: (*Server).register},
 	{module: "rib", verb: "unregister", needs: []need{needName}, localhop: true, run: (*Server).unregister},
-	{module: "rib", verb: "announce", announce: true, localhop: true, run: (*Server).announce},
+	{module: "rib", verb: "announce", announce: true, localhop: true},
 	{module: "cs", verb: "config", masked: true, run: (*Server).configureCS},
 	{module: "cs", verb: "erase", needs: []need{needName}, run: (*Server).eraseCS},
 	{module: "strategy-choice", verb: "set", needs: []need{needName, needStrategy}, run: (*Server).setStrategy},

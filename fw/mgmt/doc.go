@@ -6,8 +6,8 @@
 //
 // Nothing of it runs on the path of a packet. Requests are worked off one
 // after another, in the order they arrived, on the goroutine of the internal
-// face; only the creation of a face, which may wait for a peer, gets a
-// goroutine of its own. Events of the forwarder are queued by whoever caused
+// face; only what may have to wait for others does so elsewhere: the creation
+// of a face, and the fetching of certificates. Events of the forwarder are queued by whoever caused
 // them and published by the server's one other goroutine (Run).
 //
 // # What a request meets
@@ -16,6 +16,10 @@
 // policy must allow its module from its face with its signature, and it must
 // not be a replay; otherwise the answer is 403 and the reason goes to the
 // Refused hook. Datasets may be read by every local face.
+//
+// A command whose key may be certified by a trust anchor waits aside until the
+// certificates have been fetched through the forwarder (chains), and is then
+// executed by the goroutine that fetched them. So do prefix announcements.
 //
 // A dataset is encoded once per discovery, kept for half a minute and cut into
 // segments as they are asked for. An unchanged table is not encoded again.

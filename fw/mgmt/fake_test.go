@@ -283,6 +283,9 @@ type bench struct {
 	wall    time.Time
 	stamper proto.Stamper
 	random  uint64
+
+	mu      sync.Mutex
+	servers uint64 // random numbers that the server drew
 	refused []Refusal
 }
 
@@ -290,6 +293,7 @@ type bench struct {
 func newBench(t testing.TB, c Config, files map[string][]byte) *bench {
 	t.Helper()
 	b := &bench{t: t, f: newFake(), wall: time.UnixMilli(1795000000000), random: 1}
+	c.Now = func() time.Time { return b.wall }
 	p, err := LoadPolicy(c, func(name string) ([]byte, error) {
 		if f, ok := files[name]; ok {
 			return f, nil
@@ -301,8 +305,17 @@ func newBench(t testing.TB, c Config, files map[string][]byte) *bench {
 	}
 	b.s, err = New(b.f.parts(), Options{
 		Policy: p, Version: "test", Wall: func() time.Time { return b.wall },
-		Refused: func(r Refusal) { b.refused = append(b.refused, r) },
-		Random:  func() uint64 { b.random++; return b.random },
+		Refused: func(r Refusal) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.refused = append(b.refused, r)
+		},
+		Random: func() uint64 {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.servers++
+			return 1<<40 + b.servers
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package mgmt
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"ndnpop/fw/run"
 	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
+	"ndnpop/ndn/certfile"
+	"ndnpop/ndn/verify"
 )
 
 // learntFor bounds the life of a route that a strategy has learnt; a longer
@@ -20,16 +24,10 @@ const learntFor = 10 * time.Minute
 
 // learn adds the routes of prefix announcements that strategies want learnt,
 // as far as they are believed. s.mu is not held.
-func (s *Server) learn(now ndn.Time, events []run.Event) {
+func (s *Server) learn(events []run.Event) {
 	for i := range events {
-		if events[i].Kind != run.PrefixAnnounced {
-			continue
-		}
-		if err := s.learnRoute(now, &events[i].Announcement); err != nil {
-			s.count.disbelieved.Add(1)
-			s.disbelieved(Disbelief{events[i].Announcement.Face, printable(events[i].Announcement.Data), err})
-		} else {
-			s.count.learnt.Add(1)
+		if events[i].Kind == run.PrefixAnnounced {
+			s.learnRoute(&events[i].Announcement)
 		}
 	}
 }
@@ -41,30 +39,62 @@ type Disbelief struct {
 	Err  error
 }
 
-func (s *Server) learnRoute(now ndn.Time, an *run.Announcement) error {
-	a, err := parseAnnouncement(an.Wire)
-	if err != nil {
-		return err
+func (s *Server) learnRoute(an *run.Announcement) {
+	done := func(err error) {
+		if err != nil {
+			s.count.disbelieved.Add(1)
+			s.disbelieved(Disbelief{an.Face, printable(an.Data), err})
+		} else {
+			s.count.learnt.Add(1)
+		}
 	}
-	wall := s.wall()
-	left := a.left(wall)
+	a, err := parseAnnouncement(an.Wire)
+	if err == nil {
+		err = s.learnable(&a, an.Data)
+	}
+	if err != nil {
+		done(err)
+		return
+	}
+	local := false
+	if f, ok := s.fwd.Faces.Face(an.Face); ok {
+		local = f.Scope == localScope
+	}
+	s.believe(an.Face, local, &a, func(why error) {
+		if why == nil {
+			why = s.addLearnt(&a, an)
+		}
+		done(why)
+	})
+}
+
+// learnable says why an announcement that came with a Data is not learnt,
+// whoever signed it.
+func (s *Server) learnable(a *announcement, data ndn.Name) error {
 	switch {
-	case left <= 0:
-		return fmt.Errorf("%w: it is not valid now", errAnnouncement)
+	case a.left(s.wall()) <= 0:
+		return errOutdated
 	case a.prefix.Len() > ndn.MaxComponents:
 		return fmt.Errorf("%w: the prefix has more than 32 components", errAnnouncement)
-	case !an.Data.HasPrefix(a.prefix):
+	case !data.HasPrefix(a.prefix):
 		return fmt.Errorf("%w: %s does not cover the Data that carried it", errAnnouncement, a.prefix)
-	case !s.sameChoice(a.prefix, an.Data):
+	case !s.sameChoice(a.prefix, data):
 		// Who was asked for /a/b has no say about all of /.
 		return fmt.Errorf("%w: the strategy that learns is not that of %s", errAnnouncement, a.prefix)
 	}
-	if err := s.policy.Load().announces(an.Wire, wall); err != nil {
-		return err
+	return nil
+}
+
+var errOutdated = fmt.Errorf("%w: it is not valid now", errAnnouncement)
+
+func (s *Server) addLearnt(a *announcement, an *run.Announcement) error {
+	left := a.left(s.wall())
+	if left <= 0 {
+		return errOutdated
 	}
 	return s.fwd.RIB.AddRoute(run.Route{
 		Prefix: a.prefix, Face: an.Face, Origin: proto.OriginPrefixAnn, Cost: announcementCost,
-		ChildInherit: true, Expires: now.Add(min(left, learntFor)),
+		ChildInherit: true, Expires: s.fwd.Internal.Now().Add(min(left, learntFor)),
 	})
 }
 
@@ -91,30 +121,66 @@ func (s *Server) sameChoice(prefix, name ndn.Name) bool {
 	return of >= 0 && prefix.Len() >= of
 }
 
-// announces decides whether a prefix announcement is believed: with announcers
-// in the configuration those that one of their keys has signed, otherwise all
-// that are whole.
-func (p *Policy) announces(wire []byte, wall time.Time) error {
-	if len(p.announcers) == 0 {
+// believe calls done with nil when a prefix announcement that came from a face
+// is believed, otherwise with the reason: now, or on another goroutine when its
+// certificates are there. a must not change until then.
+func (s *Server) believe(in ndn.FaceID, local bool, a *announcement, done func(why error)) {
+	by := s.policy.Load().announcers
+	err := by.believe(a, s.wall())
+	if !errors.Is(err, verify.ErrWanted) {
+		done(err)
+		return
+	}
+	then := func(failed error) {
+		err := by.believe(a, s.wall())
+		if err != nil && failed != nil {
+			err = fmt.Errorf("%w: %w", errAnnouncer, failed)
+		}
+		done(err)
+	}
+	err = s.keys(local).await(in, certfile.Locator(&a.data), []*verify.Verifier{by.trust}, waitingFor{then: then})
+	if err != nil {
+		done(fmt.Errorf("%w: %w", errAnnouncer, err))
+	}
+}
+
+// errAnnouncer: a prefix announcement is not that of an announcer.
+var errAnnouncer = errors.New("the announcement is not believed")
+
+// believe decides whether a prefix announcement is believed: with announcers
+// in the configuration those that one of their keys has signed, or one that
+// they have certified for it; otherwise all that are whole. What it wraps is
+// verify.ErrWanted when a certificate is missing.
+func (p *announcers) believe(a *announcement, wall time.Time) error {
+	if len(p.certs) == 0 && p.trust == nil {
 		return nil
 	}
-	d, covered, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(wire))
+	key := certfile.Locator(&a.data)
+	if key == nil {
+		return fmt.Errorf("%w: it names no key", errAnnouncer)
+	}
+	d, covered, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(a.data.Wire))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errAnnouncement, err)
+		return fmt.Errorf("%w: %w", errAnnouncer, err)
 	}
-	sig := d.Signature()
-	if sig == nil || sig.KeyName() == nil {
-		return fmt.Errorf("%w: it names no key", errAnnouncement)
-	}
-	key := ndn.FromNdnd(sig.KeyName())
-	for i := range p.announcers {
-		c := &p.announcers[i]
-		if !key.HasPrefix(c.keyName) || wall.Before(c.notBefore) || (!c.notAfter.IsZero() && wall.After(c.notAfter)) {
+	why := errors.New("none of the announcers has signed it")
+	for i := range p.certs {
+		c := &p.certs[i]
+		if !key.HasPrefix(c.Key) {
 			continue
 		}
-		if ok, err := signer.ValidateData(d, covered, c.data); ok && err == nil {
+		if ok, err := signer.ValidateData(d, covered, c.data); !ok || err != nil {
+			why = fmt.Errorf("signed by %s: %w", c.Data.Name, verify.ErrSignature)
+		} else if err := c.ValidAt(wall); err != nil {
+			why = fmt.Errorf("signed by %s: %w: it %w", c.Data.Name, verify.ErrValidity, err)
+		} else {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: none of the announcers has signed it", errAnnouncement)
+	if p.trust != nil {
+		if why = p.trust.Verify(context.Background(), &a.data, nil); why == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %w", errAnnouncer, why)
 }

@@ -71,8 +71,12 @@ func TestAnnouncers(t *testing.T) {
 		"known": {own(known.Signer), true}, "digest": {ndn.DigestSigner{}, false}, "stranger": {own(stranger.Signer), false},
 		"impostor": {own(renamed{stranger.Signer, known.KeyName()}), false}, "expired": {own(old.Signer), false},
 	} {
-		err := p.announces(signedAnnouncement(t, "/a", nil, tc.s), wall)
-		if tc.ok != (err == nil) || err != nil && !errors.Is(err, errAnnouncement) {
+		var a announcement
+		if err := a.data.Parse(signedAnnouncement(t, "/a", nil, tc.s)); err != nil {
+			t.Fatal(err)
+		}
+		err := p.announcers.believe(&a, wall)
+		if tc.ok != (err == nil) || err != nil && !errors.Is(err, errAnnouncer) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

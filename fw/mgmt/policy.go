@@ -2,6 +2,7 @@ package mgmt
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -18,6 +19,7 @@ import (
 
 	"ndnpop/ndn"
 	"ndnpop/ndn/certfile"
+	"ndnpop/ndn/verify"
 )
 
 // Config says who may manage the forwarder. The zero value allows every local
@@ -30,9 +32,14 @@ type Config struct {
 	// With none, local faces may do everything with any signature.
 	Authorize []Authorization
 	// Announcers are files with the certificates of those whose prefix
-	// announcements self-learning believes, in the formats of Certificates.
-	// With none, every announcement that is whole is believed.
-	Announcers []string
+	// announcements are believed, in the formats of Certificates; those of
+	// AnnouncerAnchors may also have others certified, for prefixes below the
+	// others' identities. With none of both, every announcement that is whole is
+	// believed.
+	Announcers       []string
+	AnnouncerAnchors []string
+	// Now tells the time for certificates that are fetched; nil: time.Now.
+	Now func() time.Time
 }
 
 // Authorization is a rule: which modules, from which faces, signed by whom.
@@ -46,6 +53,10 @@ type Authorization struct {
 	// Certificates are files with certificates whose keys may sign, in the
 	// formats of ndnd and of ndnsec cert-dump.
 	Certificates []string
+	// TrustAnchors are files with certificates whose keys may sign, and may
+	// certify the keys of others who then may, too. Their certificates are
+	// fetched when they are needed.
+	TrustAnchors []string
 	// HMACKeys are files that hold nothing but a shared secret.
 	HMACKeys []string
 }
@@ -68,7 +79,13 @@ var (
 type Policy struct {
 	localhop   bool
 	rules      []rule
-	announcers []certificate
+	announcers announcers
+}
+
+// announcers are those whose prefix announcements are believed.
+type announcers struct {
+	certs []certificate
+	trust *verify.Verifier // nil: without anchors
 }
 
 type rule struct {
@@ -76,13 +93,13 @@ type rule struct {
 	anyFace bool
 	anySig  bool
 	certs   []certificate
+	trust   *verify.Verifier // of keys that chain to an anchor; nil: without anchors
 	secrets [][]byte
 }
 
 type certificate struct {
-	keyName             ndn.Name
-	data                ndnd.Data
-	notBefore, notAfter time.Time
+	certfile.Certificate
+	data ndnd.Data // the same, for that library's verifiers
 }
 
 // LoadPolicy reads the files of c with read (os.ReadFile) and checks it.
@@ -92,18 +109,23 @@ func LoadPolicy(c Config, read func(name string) ([]byte, error)) (*Policy, erro
 		p.rules = []rule{{anySig: true, anyFace: false}}
 	}
 	for i, a := range c.Authorize {
-		r, err := loadRule(a, read)
+		r, err := loadRule(a, read, c.Now)
 		if err != nil {
 			return nil, fmt.Errorf("management rule %d: %w", i+1, err)
 		}
 		p.rules = append(p.rules, r)
 	}
 	var err error
-	p.announcers, err = loadCertificates(c.Announcers, read)
-	return p, err
+	if p.announcers.certs, err = loadCertificates(c.Announcers, read); err != nil {
+		return nil, err
+	}
+	if p.announcers.trust, err = loadAnchors(c.AnnouncerAnchors, read, c.Now); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
-func loadRule(a Authorization, read func(string) ([]byte, error)) (rule, error) {
+func loadRule(a Authorization, read func(string) ([]byte, error), now func() time.Time) (rule, error) {
 	r := rule{modules: slices.Clone(a.Modules), anySig: a.AnySignature}
 	for _, m := range a.Modules {
 		if !slices.Contains(modules, m) {
@@ -121,6 +143,9 @@ func loadRule(a Authorization, read func(string) ([]byte, error)) (rule, error) 
 	if r.certs, err = loadCertificates(a.Certificates, read); err != nil {
 		return r, err
 	}
+	if r.trust, err = loadAnchors(a.TrustAnchors, read, now); err != nil {
+		return r, err
+	}
 	for _, file := range a.HMACKeys {
 		b, err := read(file)
 		if err != nil {
@@ -131,46 +156,65 @@ func loadRule(a Authorization, read func(string) ([]byte, error)) (rule, error) 
 		}
 		r.secrets = append(r.secrets, b)
 	}
-	if !r.anySig && len(r.certs) == 0 && len(r.secrets) == 0 {
-		return r, fmt.Errorf("%w: give certificates, hmac keys, or allow any signature", ErrNoSigner)
+	if !r.anySig && len(r.certs) == 0 && r.trust == nil && len(r.secrets) == 0 {
+		return r, fmt.Errorf("%w: give certificates, trust anchors, hmac keys, or allow any signature", ErrNoSigner)
 	}
 	return r, nil
 }
 
 func loadCertificates(files []string, read func(string) ([]byte, error)) (all []certificate, err error) {
+	certs, err := readCertificates(files, read)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range certs {
+		d, _, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(c.Data.Wire))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrCertificate, c.Data.Name, err)
+		}
+		all = append(all, certificate{c, d})
+	}
+	return all, nil
+}
+
+// keyAge is how long a fetched certificate is believed without asking again.
+const keyAge = time.Hour
+
+// loadAnchors returns the verifier of those to whom the certificates in the
+// files lead; nil without files.
+func loadAnchors(files []string, read func(string) ([]byte, error), now func() time.Time) (*verify.Verifier, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	certs, err := readCertificates(files, read)
+	if err != nil {
+		return nil, err
+	}
+	v, err := verify.New(verify.Config{Anchors: certs, MaxAge: keyAge, Now: now})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	return v, nil
+}
+
+// readCertificates reads the certificates of files, in any form that certfile
+// reads.
+func readCertificates(files []string, read func(string) ([]byte, error)) (all []certfile.Certificate, err error) {
 	for _, file := range files {
 		b, err := read(file)
 		if err != nil {
 			return nil, err
 		}
-		cs, err := parseCertificates(b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		certs, _, err := certfile.Decode(b)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w: %w", file, ErrCertificate, err)
+		case len(certs) == 0:
+			return nil, fmt.Errorf("%s: %w but a secret key", file, ErrCertificate)
 		}
-		all = append(all, cs...)
+		all = append(all, certs...)
 	}
 	return all, nil
-}
-
-// parseCertificates reads the certificates of a file, in any form that
-// certfile reads.
-func parseCertificates(b []byte) ([]certificate, error) {
-	certs, _, err := certfile.Decode(b)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
-	}
-	if len(certs) == 0 {
-		return nil, fmt.Errorf("%w but a secret key", ErrCertificate)
-	}
-	var out []certificate
-	for _, c := range certs {
-		d, _, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(c.Data.Wire))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
-		}
-		out = append(out, certificate{keyName: c.Key, data: d, notBefore: c.NotBefore, notAfter: c.NotAfter})
-	}
-	return out, nil
 }
 
 // signature is what a command's signature elements say. It implements
@@ -274,37 +318,57 @@ type signedInterest struct {
 func (s signedInterest) Signature() ndnd.Signature { return s.sig }
 
 // identity is who signed a command, as far as replays are concerned: a key or
-// secret of the configuration, or "any" for all others together. There are no
-// more identities than the configuration has keys, plus one.
+// secret of the configuration, all keys together to which the anchors of a rule
+// lead, or "any" for all others together. There are no more identities than the
+// configuration has keys and rules, plus one.
 type identity string
 
-// check decides about one command. On success it returns the identity whose
-// replays count and the signature; otherwise the reason of the refusal.
-func (p *Policy) check(module string, local bool, i *ndn.Interest, wall time.Time) (identity, *signature, string) {
+// verdict is what a policy says about a command.
+type verdict struct {
+	id     identity // whose replays count
+	sig    *signature
+	reason string // of a refusal; empty: it is allowed
+	// wanted may allow the command when they know the certificates of its key.
+	wanted []*verify.Verifier
+}
+
+// check decides about one command.
+func (p *Policy) check(module string, local bool, i *ndn.Interest, wall time.Time) verdict {
 	if i.SigInfo == nil || i.SigValue == nil {
-		return "", nil, "the command is not signed"
+		return verdict{reason: "the command is not signed"}
 	}
 	if !digestMatches(i) {
-		return "", nil, "the parameters digest in the name is wrong"
+		return verdict{reason: "the parameters digest in the name is wrong"}
 	}
 	s, err := parseSignature(i)
 	if err != nil {
-		return "", nil, err.Error()
+		return verdict{reason: err.Error()}
 	}
+	v := verdict{sig: &s, reason: "no rule allows module " + module + " from this face"}
 	covered := i.SignedPortion(nil)
-	why := "no rule allows module " + module + " from this face"
 	for k := range p.rules {
 		r := &p.rules[k]
 		if (!local && !r.anyFace) || (len(r.modules) > 0 && !slices.Contains(r.modules, module)) {
 			continue
 		}
-		id, reason := r.verify(&s, covered, wall)
-		if reason == "" {
-			return id, &s, ""
+		if v.id, v.reason = r.verify(&s, covered, wall); v.reason == "" {
+			return verdict{id: v.id, sig: &s}
 		}
-		why = reason
+		if r.trust == nil || s.key == nil {
+			continue
+		}
+		signed := verify.Signed{Name: i.Name, SigType: s.typ, Key: s.key, Portion: covered, Value: s.value}
+		switch err := r.trust.VerifyCommand(context.Background(), &signed, nil); {
+		case err == nil:
+			return verdict{id: identity(fmt.Sprintf("anchors %d", k)), sig: &s}
+		case errors.Is(err, verify.ErrWanted):
+			v.wanted = append(v.wanted, r.trust)
+			v.reason = err.Error()
+		default:
+			v.reason = err.Error()
+		}
 	}
-	return "", nil, why
+	return v
 }
 
 func digestMatches(i *ndn.Interest) bool {
@@ -332,17 +396,16 @@ func (r *rule) verify(s *signature, covered []byte, wall time.Time) (identity, s
 	reason := ""
 	for k := range r.certs {
 		c := &r.certs[k]
-		if s.key == nil || !s.key.HasPrefix(c.keyName) {
+		if s.key == nil || !s.key.HasPrefix(c.Key) {
 			continue
 		}
 		known = true
-		switch ok, err := signer.ValidateData(signedInterest{sig: s}, wire, c.data); {
-		case err != nil || !ok:
+		if ok, err := signer.ValidateData(signedInterest{sig: s}, wire, c.data); err != nil || !ok {
 			reason = "the signature is wrong"
-		case wall.Before(c.notBefore) || (!c.notAfter.IsZero() && wall.After(c.notAfter)):
-			reason = "the certificate is not valid now"
-		default:
-			return identity("key " + string(c.keyName)), ""
+		} else if err := c.ValidAt(wall); err != nil {
+			reason = fmt.Sprintf("the certificate is not valid now: %s %v", c.Data.Name, err)
+		} else {
+			return identity("key " + string(c.Key)), ""
 		}
 	}
 	switch {

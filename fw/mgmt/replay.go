@@ -1,6 +1,7 @@
 package mgmt
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"time"
 )
@@ -58,7 +59,12 @@ func (r *replays) admit(id identity, s *signature, wall time.Time) string {
 	if s.time <= l.floor {
 		return "the signature's time is older than commands that are forgotten"
 	}
+	// Those who share an identity may choose the same nonce.
 	key := string(s.nonce) + string(binary.BigEndian.AppendUint64(nil, s.time))
+	if len(s.key) > 0 {
+		sum := sha256.Sum256(s.key)
+		key += string(sum[:8])
+	}
 	if _, dup := l.seen[key]; dup {
 		return "the command is a replay"
 	}

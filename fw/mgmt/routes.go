@@ -117,22 +117,39 @@ func (s *Server) unregister(r *request) proto.ControlResponse {
 const announcementCost = 2048
 
 // announce adds a route for a prefix announcement (NFD wiki, "Prefix
-// Announcement"), which travels in the application parameters.
-func (s *Server) announce(r *request) proto.ControlResponse {
+// Announcement"), which travels in the application parameters, when it is
+// believed.
+func (s *Server) announce(r *request) {
 	a, err := parseAnnouncement(r.announce)
 	if err != nil {
-		return proto.ControlResponse{Code: proto.StatusBadRequest, Text: err.Error()}
+		s.finish(r, proto.ControlResponse{Code: proto.StatusBadRequest, Text: err.Error()})
+		return
 	}
 	if a.prefix.Len() > ndn.MaxComponents {
-		return proto.ControlResponse{Code: proto.StatusNameTooLong, Text: "the prefix has more than 32 components"}
+		s.finish(r, proto.ControlResponse{Code: proto.StatusNameTooLong, Text: "the prefix has more than 32 components"})
+		return
 	}
+	if a.left(s.wall()) <= 0 {
+		s.finish(r, outOfDate)
+		return
+	}
+	s.believe(r.in, r.local, &a, func(why error) {
+		if why != nil {
+			s.refuse(r, why.Error())
+			return
+		}
+		s.finish(r, s.addAnnounced(r, &a))
+	})
+}
+
+func (s *Server) addAnnounced(r *request, a *announcement) proto.ControlResponse {
 	left := a.left(s.wall())
 	if left <= 0 {
-		return proto.ControlResponse{Code: statusExpired, Text: "the announcement is not valid now"}
+		return outOfDate
 	}
 	route := run.Route{
 		Prefix: a.prefix, Face: r.in, Origin: proto.OriginPrefixAnn, Cost: announcementCost,
-		ChildInherit: true, Expires: r.now.Add(left),
+		ChildInherit: true, Expires: s.fwd.Internal.Now().Add(left),
 	}
 	if err := s.fwd.RIB.AddRoute(route); err != nil {
 		return routeFailure(r, r.in, err)
@@ -143,7 +160,10 @@ func (s *Server) announce(r *request) proto.ControlResponse {
 // statusExpired is what NFD answers to an announcement that is out of date.
 const statusExpired uint64 = 416
 
+var outOfDate = proto.ControlResponse{Code: statusExpired, Text: "the announcement is not valid now"}
+
 type announcement struct {
+	data                ndn.Data
 	prefix              ndn.Name
 	expiration          time.Duration
 	notBefore, notAfter time.Time // zero when absent
@@ -156,10 +176,10 @@ const contentAnnouncement = 5
 
 // parseAnnouncement decodes a prefix announcement: Data named
 // <prefix>/32=PA/<version>/<segment 0> whose content has an ExpirationPeriod
-// and maybe a ValidityPeriod.
+// and maybe a ValidityPeriod. The result refers to wire.
 func parseAnnouncement(wire []byte) (announcement, error) {
 	var a announcement
-	var d ndn.Data
+	d := &a.data
 	if err := d.Parse(wire); err != nil {
 		return a, fmt.Errorf("%w: %w", errAnnouncement, err)
 	}

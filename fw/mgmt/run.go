@@ -10,9 +10,13 @@ import (
 
 // Run publishes the forwarder's events and sends what is due to the routing
 // daemon, until ctx ends; it then waits for the commands that still wait for a
-// peer.
+// peer, and gives up those that wait for a certificate.
 func (s *Server) Run(ctx context.Context) {
 	defer s.pending.Wait()
+	defer func() {
+		s.localKeys.close()
+		s.remoteKeys.close()
+	}()
 	defer s.install(false)
 	// Routes of before the first event; what the events say later about the
 	// same routes is newer.
@@ -44,7 +48,7 @@ func (s *Server) Run(ctx context.Context) {
 // work does what is to be done now and returns when there will be more.
 func (s *Server) work(now ndn.Time) ndn.Time {
 	events := s.queue.take()
-	s.learn(now, events)
+	s.learn(events)
 	s.mu.Lock()
 	next := s.publish(now, events)
 	follow := len(s.traces.streams) > 0

@@ -1,6 +1,7 @@
 package mgmt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,11 +21,12 @@ type Options struct {
 	// Wall is the wall clock; nil: time.Now. Signature times, dataset versions
 	// and the times of status/general come from it.
 	Wall func() time.Time
-	// Refused is told of every command that was answered with 403, on the
-	// goroutine that works requests off. It may be nil.
+	// Refused is told of every command that was answered with 403. It may be
+	// nil, and called from several goroutines.
 	Refused func(Refusal)
 	// Disbelieved is told of every prefix announcement that a strategy wanted
-	// learnt and that was not, on the goroutine of Run. It may be nil.
+	// learnt and that was not. It may be nil, and called from several
+	// goroutines.
 	Disbelieved func(Disbelief)
 	// Random is a source of 64 random bits for the commands that the server
 	// sends; nil: the operating system's.
@@ -53,6 +55,8 @@ type Counters struct {
 	FaceEvents  uint64
 	EventsKept  uint64 // for those who ask later
 	EventsLost  uint64 // not published, because too many came at once
+	KeysFound   uint64 // keys whose certificates were fetched and led to an anchor
+	KeysMissing uint64 // and those whose were not or did not
 }
 
 // Server answers management requests of one forwarder.
@@ -78,6 +82,8 @@ type Server struct {
 	events   eventStream
 	traces   traces
 	adverts  *readvertiser
+
+	localKeys, remoteKeys *chains // have locks of their own
 
 	// generation grows with every change that a dataset may show.
 	generation atomic.Uint64
@@ -132,6 +138,13 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 	s.events.prefix = proto.Localhost().AppendGeneric("faces").AppendGeneric("events")
 	s.events.next = uint64(max(s.started.UnixMilli(), 0))
 	s.adverts = newReadvertiser(s.wall, s.random)
+	for _, k := range []**chains{&s.localKeys, &s.remoteKeys} {
+		*k = newChains(
+			func(interest []byte) { s.send(interest, &ndn.LpFields{}) },
+			func() uint32 { return uint32(s.random()) },
+			s.pending.Go,
+		)
+	}
 	return s, nil
 }
 
@@ -149,6 +162,8 @@ func (s *Server) SetPolicy(p *Policy) error {
 	s.setting.Lock()
 	defer s.setting.Unlock()
 	old := s.policy.Swap(p)
+	s.localKeys.forget()
+	s.remoteKeys.forget()
 	var err error
 	switch {
 	case p.localhop && !old.localhop:
@@ -164,9 +179,12 @@ func (s *Server) SetPolicy(p *Policy) error {
 
 // Counters returns the counters.
 func (s *Server) Counters() Counters {
+	localOK, localBad := s.localKeys.counts()
+	remoteOK, remoteBad := s.remoteKeys.counts()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Counters{
+		KeysFound: localOK + remoteOK, KeysMissing: localBad + remoteBad,
 		Commands: s.count.commands.Load(), Failed: s.count.failed.Load(),
 		Refused: s.count.refused.Load(), Datasets: s.count.datasets.Load(),
 		Segments: s.count.segments.Load(), Unknown: s.count.unknown.Load(),
@@ -178,7 +196,8 @@ func (s *Server) Counters() Counters {
 }
 
 // Handle works off one packet that the forwarder sent to the internal face:
-// a request, or the routing daemon's answer to a command of ours. p is a view
+// a request, the routing daemon's answer to a command of ours, or a certificate
+// that we asked for. p is a view
 // valid during the call, p.IncomingFace the face that the packet came from.
 // Calls must not overlap.
 func (s *Server) Handle(now ndn.Time, p *ndn.Packet) {
@@ -186,12 +205,16 @@ func (s *Server) Handle(now ndn.Time, p *ndn.Packet) {
 	case ndn.KindInterest:
 		s.interest(now, p)
 	case ndn.KindData:
+		s.localKeys.data(&p.Data)
+		s.remoteKeys.data(&p.Data)
 		s.mu.Lock()
 		s.adverts.answer(now, &p.Data)
 		s.sendAdverts(now)
 		s.mu.Unlock()
 		s.queue.wakeUp()
 	case ndn.KindNack:
+		s.localKeys.nack(p.Interest.Name, p.NackReason)
+		s.remoteKeys.nack(p.Interest.Name, p.NackReason)
 		s.mu.Lock()
 		s.adverts.nack(now, p.Interest.Name)
 		s.mu.Unlock()
@@ -270,21 +293,76 @@ func (s *Server) command(p *ndn.Packet, r request, c *command, policy *Policy) {
 	r.name = i.Name.Clone()
 	r.token = append([]byte(nil), p.PitToken...)
 
-	wall := s.wall()
-	id, sig, reason := policy.check(r.module, r.local, i, wall)
+	v := policy.check(r.module, r.local, i, s.wall())
+	if len(v.wanted) > 0 {
+		s.fetchKey(i, r, c, policy, v)
+		return
+	}
+	s.authorised(i, r, c, v)
+}
+
+// fetchKey puts a command off until the certificates of its key are there.
+func (s *Server) fetchKey(i *ndn.Interest, r request, c *command, policy *Policy, v verdict) {
+	wire := bytes.Clone(i.Wire)
+	then := func(failed error) {
+		var i ndn.Interest
+		if err := i.Parse(wire); err != nil {
+			s.refuse(&r, err.Error()) // it was parsed before
+			return
+		}
+		r.now = s.fwd.Internal.Now()
+		v := policy.check(r.module, r.local, &i, s.wall())
+		switch {
+		case s.policy.Load() != policy:
+			v = verdict{reason: "the policy has changed meanwhile"}
+		case v.reason != "" && failed != nil:
+			v.reason = failed.Error()
+		}
+		s.authorised(&i, r, c, v)
+	}
+	err := s.keys(r.local).await(r.in, v.sig.key, v.wanted, waitingFor{string(r.name), then})
+	if err != nil {
+		s.refuse(&r, err.Error())
+	}
+}
+
+// keys fetches for those who are on this host, or for those who are not, so
+// that strangers cannot keep the operator waiting.
+func (s *Server) keys(local bool) *chains {
+	if local {
+		return s.localKeys
+	}
+	return s.remoteKeys
+}
+
+// refuse answers a command that is not allowed.
+func (s *Server) refuse(r *request, reason string) {
+	if len(reason) > maxText {
+		reason = reason[:maxText]
+	}
+	s.count.refused.Add(1)
+	s.refused(Refusal{r.in, printable(r.name), reason})
+	s.respond(r, &proto.ControlResponse{Code: proto.StatusForbidden, Text: reason})
+}
+
+// authorised executes a command if it is allowed and no replay.
+func (s *Server) authorised(i *ndn.Interest, r request, c *command, v verdict) {
+	reason := v.reason
 	if reason == "" {
 		s.mu.Lock()
-		reason = s.replays.admit(id, sig, wall)
+		reason = s.replays.admit(v.id, v.sig, s.wall())
 		s.mu.Unlock()
 	}
 	if reason != "" {
-		s.count.refused.Add(1)
-		s.refused(Refusal{r.in, printable(i.Name), reason})
-		s.respond(&r, &proto.ControlResponse{Code: proto.StatusForbidden, Text: reason})
+		s.refuse(&r, reason)
 		return
 	}
 	if resp := r.decode(i, c); resp != nil {
 		s.finish(&r, *resp)
+		return
+	}
+	if c.announce {
+		s.announce(&r)
 		return
 	}
 	if !c.slow {

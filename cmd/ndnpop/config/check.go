@@ -315,8 +315,8 @@ func (c *Config) checkAuthorize(known Known, d *decoder) {
 				d.choice(at(key+".modules", j), m, known.Modules)
 			}
 		}
-		if !a.AnySignature && len(a.Certificates)+len(a.HMACKeys) == 0 {
-			d.fail(key, "allows no signature: any_signature = true, certificates or hmac_keys is needed")
+		if !a.AnySignature && len(a.Certificates)+len(a.TrustAnchors)+len(a.HMACKeys) == 0 {
+			d.fail(key, "allows no signature: any_signature = true, certificates, trust_anchors or hmac_keys is needed")
 		}
 	}
 }

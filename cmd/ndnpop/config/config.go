@@ -149,9 +149,10 @@ type Network struct {
 
 // Mgmt configures management.
 type Mgmt struct {
-	Localhop   bool        `toml:"localhop" doc:"Let remote hosts register prefixes at /localhop/nfd, as the rules below say."`
-	Announcers []string    `toml:"announcers" doc:"Files with the certificates of those whose prefix announcements the strategy\nself-learning believes; without any, all announcements that are whole."`
-	Authorize  []Authorize `toml:"authorize" doc:"Who may command; what one rule allows is allowed. Without a rule local faces\nmay do everything with any signature."`
+	Localhop         bool        `toml:"localhop" doc:"Let remote hosts register prefixes at /localhop/nfd, as the rules below say."`
+	Announcers       []string    `toml:"announcers" doc:"Files with the certificates of those whose prefix announcements are believed, by\nrib/announce and the strategy self-learning; with neither these nor\nannouncer_anchors, all announcements that are whole."`
+	AnnouncerAnchors []string    `toml:"announcer_anchors" doc:"Files of certificates whose owners may announce, and may certify others who then\nmay announce prefixes below the identity that was certified."`
+	Authorize        []Authorize `toml:"authorize" doc:"Who may command; what one rule allows is allowed. Without a rule local faces\nmay do everything with any signature."`
 }
 
 // Authorize is a rule of who may command.
@@ -160,6 +161,7 @@ type Authorize struct {
 	Faces        string   `toml:"faces" choices:"local,any" example:"local" doc:"From which faces."`
 	AnySignature bool     `toml:"any_signature" example:"false" doc:"Accept every valid signature, DigestSha256 too."`
 	Certificates []string `toml:"certificates" example:"[\"/etc/ndnpop/operator.cert\"]" doc:"Files of certificates whose keys may sign."`
+	TrustAnchors []string `toml:"trust_anchors" example:"[]" doc:"Files of certificates whose keys may sign, and may certify others who then may,\ntoo. Their certificates are fetched when they are needed."`
 	HMACKeys     []string `toml:"hmac_keys" example:"[]" doc:"Files with shared secrets."`
 }
 
@@ -197,7 +199,7 @@ func Default(unixPath string) *Config {
 		CS: CS{Capacity: 256 << 20, Policy: "lru", Admit: true, Serve: true, Unsolicited: "drop-all"},
 
 		Network: Network{ProducerRegions: []string{}, TrustedHints: []string{}},
-		Mgmt:    Mgmt{Announcers: []string{}},
+		Mgmt:    Mgmt{Announcers: []string{}, AnnouncerAnchors: []string{}},
 		PIT:     PIT{MaxEntries: 1 << 18, MaxEntriesPerFace: 1 << 16},
 		Admin:   Admin{Listen: "127.0.0.1:9363"},
 		Shards:  Shards{Count: 1},

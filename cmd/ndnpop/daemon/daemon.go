@@ -193,11 +193,11 @@ func names(uris []string) (list []ndn.Name, err error) {
 }
 
 func mgmtPolicy(c *config.Config) (*mgmt.Policy, error) {
-	m := mgmt.Config{Localhop: c.Mgmt.Localhop, Announcers: c.Mgmt.Announcers}
+	m := mgmt.Config{Localhop: c.Mgmt.Localhop, Announcers: c.Mgmt.Announcers, AnnouncerAnchors: c.Mgmt.AnnouncerAnchors}
 	for _, a := range c.Mgmt.Authorize {
 		m.Authorize = append(m.Authorize, mgmt.Authorization{
 			Modules: a.Modules, Faces: a.Faces, AnySignature: a.AnySignature,
-			Certificates: a.Certificates, HMACKeys: a.HMACKeys,
+			Certificates: a.Certificates, TrustAnchors: a.TrustAnchors, HMACKeys: a.HMACKeys,
 		})
 	}
 	return mgmt.LoadPolicy(m, os.ReadFile)

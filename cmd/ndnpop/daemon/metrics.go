@@ -53,6 +53,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Commands, "result", "done")
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Failed, "result", "failed")
 		w.counter("mgmt_commands_total", "Management commands, by result.", c.Refused, "result", "refused")
+		w.counter("mgmt_keys_total", "Keys of trust anchors whose certificates were fetched, by result.", c.KeysFound, "result", "believed")
+		w.counter("mgmt_keys_total", "Keys of trust anchors whose certificates were fetched, by result.", c.KeysMissing, "result", "refused")
 		w.counter("mgmt_datasets_total", "Datasets made for those who asked.", c.Datasets)
 		w.counter("mgmt_unsent_total", "Answers of management that found its queue full or were too large.", c.Unsent)
 		w.counter("mgmt_events_total", "Notifications of faces that were published.", c.FaceEvents)

@@ -1,0 +1,291 @@
+package mgmt
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"ndnpop/ndn"
+	"ndnpop/ndn/verify"
+)
+
+// Bounds of what strangers' keys can cause. There is one chains for those who
+// are on this host, and one for those who are not.
+const (
+	maxFetching  = 4  // keys whose certificates are fetched at the same time
+	maxKeys      = 64 // keys that are being fetched or wait for it
+	maxFaceKeys  = 8  // of these, that one face may have brought
+	maxEachKey   = 16 // commands that wait for the same key
+	maxKeyName   = 1024
+	maxFailed    = 1024 // keys that are remembered as not to be had
+	failedFor    = 10 * time.Second
+	chainTime    = 5 * time.Second // for all certificates of a key
+	certTries    = 3
+	certLifetime = time.Second
+)
+
+// Refusals of keys that are not known yet.
+var (
+	errKeyName  = errors.New("the name of its key is too long")
+	errTooMany  = errors.New("too many keys that are not known wait for their certificates already")
+	errTooEager = errors.New("too many commands wait for the certificate of this key already")
+	errNoRoute  = errors.New("there is no route to it")
+	errNoAnswer = errors.New("nobody answers")
+	errStopped  = errors.New("management stops")
+)
+
+// chains fetches the certificates of keys that nobody configured, through the
+// forwarder itself. Whoever needs a key leaves a function to be called when it
+// is known; nobody waits. A few goroutines, started when there is work, fetch
+// one key each.
+type chains struct {
+	send  func(interest []byte)
+	nonce func() uint32
+	ctx   context.Context
+	stop  context.CancelFunc
+	start func(func()) // a goroutine
+
+	mu      sync.Mutex
+	closed  bool
+	running int
+	jobs    map[keyID]*keyJob
+	queue   []*keyJob // those that nobody works at, oldest first
+	faces   map[ndn.FaceID]int
+	failed  *lru.Cache[keyID, failedKey]
+	asked   map[*question]struct{}
+	ok, bad uint64 // keys that were verified, and that were not
+}
+
+// keyID is a key as far as one policy's rule is concerned.
+type keyID struct {
+	by  *verify.Verifier
+	sum [sha256.Size]byte // of the locator
+}
+
+type failedKey struct {
+	why   error
+	until time.Time
+}
+
+// keyJob is a key whose certificates are wanted.
+type keyJob struct {
+	id      keyID
+	locator ndn.Name
+	face    ndn.FaceID
+	trust   []*verify.Verifier
+	waiting []waitingFor
+}
+
+// waitingFor is one who wants a key.
+type waitingFor struct {
+	id   string // two with the same one, not empty, are the same
+	then func(failed error)
+}
+
+// question is a certificate that was asked for.
+type question struct {
+	name   ndn.Name
+	answer chan certAnswer
+}
+
+type certAnswer struct {
+	wire   []byte // nil: it is a Nack
+	reason ndn.NackReason
+}
+
+func newChains(send func([]byte), nonce func() uint32, start func(func())) *chains {
+	c := &chains{
+		send: send, nonce: nonce, start: start,
+		jobs: map[keyID]*keyJob{}, faces: map[ndn.FaceID]int{}, asked: map[*question]struct{}{},
+	}
+	c.failed, _ = lru.New[keyID, failedKey](maxFailed) // it fails for sizes below 1
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// close ends all fetches. Those who wait are told.
+func (c *chains) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+}
+
+// await has the certificates of a key fetched for the verifiers, and then
+// calls w.then on another goroutine: with nil when one of them believes them,
+// otherwise with the reason. An error means that w.then will not be called.
+func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifier, w waitingFor) error {
+	if len(locator) > maxKeyName {
+		return errKeyName
+	}
+	id := keyID{trust[0], sha256.Sum256(locator)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errStopped
+	}
+	if f, ok := c.failed.Get(id); ok && time.Now().Before(f.until) {
+		return f.why
+	}
+	j := c.jobs[id]
+	if j == nil {
+		if len(c.jobs) >= maxKeys || c.faces[face] >= maxFaceKeys {
+			return errTooMany
+		}
+		j = &keyJob{id: id, locator: locator.Clone(), face: face, trust: trust}
+		c.jobs[id] = j
+		c.faces[face]++
+		c.queue = append(c.queue, j)
+		if c.running < maxFetching {
+			c.running++
+			c.start(c.work)
+		}
+	}
+	for k := range j.waiting {
+		if w.id != "" && j.waiting[k].id == w.id {
+			j.waiting[k] = w // sent again: whoever asked last is answered
+			return nil
+		}
+	}
+	if len(j.waiting) >= maxEachKey {
+		return errTooEager
+	}
+	j.waiting = append(j.waiting, w)
+	return nil
+}
+
+// work fetches one key after the other until none is left.
+func (c *chains) work() {
+	for {
+		c.mu.Lock()
+		if len(c.queue) == 0 {
+			c.running--
+			c.mu.Unlock()
+			return
+		}
+		j := c.queue[0]
+		c.queue[0] = nil
+		c.queue = c.queue[1:]
+		c.mu.Unlock()
+		err := c.learn(j)
+		for _, w := range c.done(j, err) {
+			w.then(err)
+		}
+	}
+}
+
+func (c *chains) learn(j *keyJob) (err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, chainTime)
+	defer cancel()
+	for _, v := range j.trust {
+		e := v.Learn(ctx, j.locator, c.fetch)
+		if e == nil {
+			return nil
+		}
+		if err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// done notes what has become of a key and returns who wants to know.
+func (c *chains) done(j *keyJob, err error) []waitingFor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.jobs, j.id)
+	if c.faces[j.face]--; c.faces[j.face] == 0 {
+		delete(c.faces, j.face)
+	}
+	if err == nil {
+		c.ok++
+	} else {
+		c.bad++
+		c.failed.Add(j.id, failedKey{err, time.Now().Add(failedFor)})
+	}
+	return j.waiting
+}
+
+// fetch gets a certificate (verify.Fetch).
+func (c *chains) fetch(ctx context.Context, name ndn.Name) ([]byte, error) {
+	q := &question{name.Clone(), make(chan certAnswer, 1)}
+	c.mu.Lock()
+	c.asked[q] = struct{}{}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.asked, q)
+		c.mu.Unlock()
+	}()
+	timer := time.NewTimer(certLifetime)
+	defer timer.Stop()
+	for range certTries {
+		c.send(ndn.AppendInterest(nil, &ndn.InterestFields{
+			Name: name, CanBePrefix: true, MustBeFresh: true, Nonce: c.nonce(), Lifetime: certLifetime,
+		}))
+		timer.Reset(certLifetime)
+	waiting:
+		for {
+			select {
+			case a := <-q.answer:
+				switch {
+				case a.wire != nil:
+					return a.wire, nil
+				case a.reason == ndn.NackNoRoute:
+					return nil, errNoRoute
+				}
+			case <-timer.C:
+				break waiting
+			case <-ctx.Done():
+				if c.ctx.Err() != nil {
+					return nil, errStopped
+				}
+				return nil, errNoAnswer
+			}
+		}
+	}
+	return nil, errNoAnswer
+}
+
+// data takes a Data that may be a certificate that was asked for.
+func (c *chains) data(d *ndn.Data) {
+	c.tell(func(q *question) bool { return d.Name.HasPrefix(q.name) }, func() certAnswer {
+		return certAnswer{wire: append([]byte(nil), d.Wire...)}
+	})
+}
+
+// nack takes a Nack of an Interest.
+func (c *chains) nack(name ndn.Name, reason ndn.NackReason) {
+	c.tell(func(q *question) bool { return q.name.Equal(name) }, func() certAnswer { return certAnswer{reason: reason} })
+}
+
+// tell answers the questions that match; the order does not matter.
+func (c *chains) tell(match func(*question) bool, answer func() certAnswer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for q := range c.asked {
+		if match(q) {
+			select {
+			case q.answer <- answer():
+			default: // it has one that it has not read yet
+			}
+		}
+	}
+}
+
+// forget forgets which keys could not be had.
+func (c *chains) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed.Purge()
+}
+
+func (c *chains) counts() (ok, bad uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ok, c.bad
+}
