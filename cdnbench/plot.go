@@ -3,8 +3,10 @@ package cdnbench
 import (
 	"fmt"
 	"image/color"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -19,7 +21,7 @@ type Plot struct {
 	Caption string `json:"caption"`
 
 	XLabel, YLabel string    `json:"-"`
-	XLog           bool      `json:"-"`
+	XLog, YLog     bool      `json:"-"` // YLog: of values above zero
 	Lines          []Line    `json:"-"`
 	Boxes          []Box     `json:"-"` // beside one another, in this order
 	Bars           []BarSet  `json:"-"` // groups of bars, one group per label
@@ -69,9 +71,14 @@ func (f *Plot) write(dir string) error {
 	legend := plot.NewLegend()
 	legend.Top, legend.Left = true, true
 	legend.TextStyle.Font.Size = vg.Points(10)
+	legend.Padding = vg.Points(3)
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(ticks), plot.TickerFunc(ticks)
 	p.Add(plotter.NewGrid())
 	if f.XLog {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	if f.YLog {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	if err := f.addLines(p, &legend); err != nil {
 		return err
@@ -103,8 +110,14 @@ func (f *Plot) write(dir string) error {
 		p.Add(l)
 	}
 	// Zero belongs in the picture unless all that happens is far from it.
-	if p.Y.Min > 0 && (len(f.Bars) > 0 || p.Y.Min < 0.6*p.Y.Max) {
+	if p.Y.Min > 0 && !f.YLog && (len(f.Bars) > 0 || p.Y.Min < 0.6*p.Y.Max) {
 		p.Y.Min = 0
+	}
+	if p.X.Min > 0 && !f.XLog && p.X.Min < 0.1*p.X.Max {
+		p.X.Min = 0
+	}
+	if p.Y.Min < 0 {
+		p.Y.Min -= 0.03 * (p.Y.Max - p.Y.Min)
 	}
 	p.Y.Max += 0.03 * (p.Y.Max - p.Y.Min)
 	c := vgsvg.New(18*vg.Centimeter, 9*vg.Centimeter)
@@ -118,7 +131,8 @@ func (f *Plot) write(dir string) error {
 		for _, n := range names {
 			longest = max(longest, legend.TextStyle.Width(n))
 		}
-		margin = 1.2*longest + legend.ThumbnailWidth + vg.Points(14)
+		// Viewers that lack the font draw wider letters.
+		margin = 1.3*longest + legend.ThumbnailWidth + vg.Points(14)
 		legend.Draw(draw.Crop(all, all.Max.X-margin+vg.Points(8), 0, 0, -vg.Points(4)))
 	}
 	p.Draw(draw.Crop(all, 0, -margin, 0, -vg.Points(4)))
@@ -207,6 +221,30 @@ func (f *Plot) addBars(p *plot.Plot, legend *plot.Legend) error {
 	}
 	if len(f.Bars) > 0 {
 		p.NominalX(f.BarLabels...)
+		p.X.Min, p.X.Max = -0.5, float64(len(f.BarLabels))-0.5
 	}
 	return nil
+}
+
+// ticks are about five round numbers with labels, and as many without between
+// them.
+func ticks(low, high float64) (t []plot.Tick) {
+	if !(high > low) {
+		return plot.DefaultTicks{}.Ticks(low, high)
+	}
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/4)))
+	for _, k := range []float64{5, 2} {
+		if (high-low)/(k*step) >= 4 {
+			step *= k
+			break
+		}
+	}
+	for i := math.Ceil(2 * low / step); i <= 2*high/step; i++ {
+		v := plot.Tick{Value: i*step/2 + 0} // no negative zero
+		if math.Mod(i, 2) == 0 {
+			v.Label = strconv.FormatFloat(v.Value, 'g', 6, 64)
+		}
+		t = append(t, v)
+	}
+	return t
 }

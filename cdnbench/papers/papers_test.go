@@ -16,6 +16,7 @@ import (
 func tinies() []cdnbench.Scenario {
 	return []cdnbench.Scenario{
 		Loss{true}, Fairness{true}, MpcSingle{true}, MpcFlows{true}, MpcBuffers{true}, Mixture{true}, Marking{true},
+		HopByHop{true}, HopFairness{true},
 	}
 }
 
