@@ -15,7 +15,7 @@ import (
 // tinies are all scenarios, too short for their figures to mean anything.
 func tinies() []cdnbench.Scenario {
 	return []cdnbench.Scenario{
-		Loss{true}, Fairness{true}, MpcSingle{true}, MpcFlows{true}, MpcBuffers{true}, Mixture{true}, Marking{true},
+		Loss{true}, Replica{true}, Fairness{true}, MpcSingle{true}, MpcFlows{true}, MpcBuffers{true}, Mixture{true}, Marking{true},
 		HopByHop{true}, HopFairness{true},
 	}
 }

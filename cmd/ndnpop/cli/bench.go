@@ -19,7 +19,7 @@ import (
 // virtual are the experiments in virtual time, which the group papers runs.
 func virtual() []cdnbench.Scenario {
 	return []cdnbench.Scenario{
-		papers.Loss{}, papers.Fairness{}, papers.MpcSingle{}, papers.MpcFlows{}, papers.MpcBuffers{},
+		papers.Loss{}, papers.Replica{}, papers.Fairness{}, papers.MpcSingle{}, papers.MpcFlows{}, papers.MpcBuffers{},
 		papers.Mixture{}, papers.Marking{}, papers.HopByHop{}, papers.HopFairness{},
 	}
 }
