@@ -265,6 +265,24 @@ func (DigestSigner) AppendSignature(b, signed []byte) ([]byte, error) {
 	return append(b, sum[:]...), nil
 }
 
+// DigestLater leaves room for a signature by DigestSigner, which FillDigest
+// makes, so that somebody else can spend the time. The room holds zeros.
+type DigestLater struct{ DigestSigner }
+
+// AppendSignature implements Signer.
+func (DigestLater) AppendSignature(b, _ []byte) ([]byte, error) {
+	return append(b, make([]byte, sha256.Size)...), nil
+}
+
+// FillDigest completes the encoded Data that DigestLater was the signer of.
+func FillDigest(wire []byte) {
+	const value = 2 + sha256.Size
+	_, _, h, _ := ReadTL(wire)
+	end := len(wire) - value
+	sum := sha256.Sum256(wire[h:end])
+	copy(wire[end+2:], sum[:])
+}
+
 // DataFields are the fields of a Data to encode. Zero values mean absent,
 // except the name.
 type DataFields struct {

@@ -277,3 +277,21 @@ func TestVerifyDigestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestFillDigest: what is signed later is the same packet.
+func TestFillDigest(t *testing.T) {
+	for _, n := range []int{0, 1, 90, 200, 8000} {
+		f := &DataFields{Name: MustName("/a/b"), Content: bytes.Repeat([]byte{7}, n), FinalBlock: []byte{50, 1, 1}}
+		want, err := AppendData(nil, f, DigestSigner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := AppendData(nil, f, DigestLater{})
+		if err != nil || bytes.Equal(got, want) {
+			t.Fatalf("%d bytes: signed too early, %v", n, err)
+		}
+		if FillDigest(got); !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: another packet", n)
+		}
+	}
+}

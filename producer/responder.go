@@ -15,6 +15,14 @@ type Sender interface {
 	Send(wire []byte, f *ndn.LpFields)
 }
 
+// UnsignedSender is a Sender that signs itself, beside the responder's work.
+type UnsignedSender interface {
+	Sender
+	// SendUnsigned is Send of a Data whose digest is still to be filled in
+	// (ndn.FillDigest). wire may be changed.
+	SendUnsigned(wire []byte, f *ndn.LpFields)
+}
+
 // Defaults of Config.
 const (
 	// DefaultFreshness is that of ndnputchunks.
@@ -64,7 +72,8 @@ type Responder struct {
 	cfg   Config
 	store Store
 	out   Sender
-	sig   int // bytes of SignatureInfo and SignatureValue, at most
+	later UnsignedSender // out, if it is one
+	sig   int            // bytes of SignatureInfo and SignatureValue, at most
 
 	waiting   waitList
 	manifests manifests
@@ -112,8 +121,9 @@ func New(cfg Config, store Store, out Sender) (*Responder, error) {
 		}
 		sig = max(sig, n)
 	}
+	later, _ := out.(UnsignedSender)
 	return &Responder{
-		cfg: cfg, store: store, out: out, sig: sig + sigSlack,
+		cfg: cfg, store: store, out: out, later: later, sig: sig + sigSlack,
 		waiting: waitList{limit: cfg.MaxWaiting},
 		buf:     make([]byte, 0, ndn.MaxPacketSize+ndn.MaxPacketSize/8),
 	}, nil
@@ -314,6 +324,10 @@ var ErrTooLarge = errors.New("producer: the packet would be too large")
 
 // send signs and sends the Data that begins r.buf.
 func (r *Responder) send(b []byte, by ndn.Signer) error {
+	_, unsigned := by.(ndn.DigestSigner)
+	if unsigned = unsigned && r.later != nil; unsigned {
+		by = ndn.DigestLater{}
+	}
 	b, err := ndn.EndData(b, 0, by)
 	r.buf = b[:0]
 	if err != nil {
@@ -322,7 +336,11 @@ func (r *Responder) send(b []byte, by ndn.Signer) error {
 	if len(b) > ndn.MaxPacketSize-LinkRoom {
 		return fmt.Errorf("%w: %s takes %d bytes", ErrTooLarge, r.data.Name, len(b))
 	}
-	r.out.Send(b, &r.fields)
+	if unsigned {
+		r.later.SendUnsigned(b, &r.fields)
+	} else {
+		r.out.Send(b, &r.fields)
+	}
 	return nil
 }
 

@@ -74,6 +74,8 @@ type Transport struct {
 	drainers sync.WaitGroup
 
 	mu       sync.Mutex
+	room     sync.Cond // the queue became shorter, or the transport ended
+	waiting  int       // goroutines in WaitBelow
 	queue    queue
 	draining bool  // drain runs; only it writes to conn
 	err      error // why the transport ends; nil while it lives
@@ -96,6 +98,7 @@ func New(conn Conn, info face.Info, queue int) (*Transport, error) {
 	t := &Transport{info: info, conn: conn, raw: raw, outq: outq.New(raw), limit: queue}
 	t.writeFn = func(fd uintptr) { t.written, t.writeErr = writeNow(fd, t.out) }
 	t.drainFn = t.drain
+	t.room.L = &t.mu
 	return t, nil
 }
 
@@ -204,10 +207,29 @@ func (t *Transport) drain() {
 		t.mu.Lock()
 		t.queue.drop(n)
 		t.noteQueue()
+		if t.waiting > 0 {
+			t.room.Broadcast()
+		}
 		if err != nil {
 			t.failLocked(err)
 		}
 	}
+}
+
+// WaitBelow waits until at most n bytes are queued, not counting what the
+// socket holds, or the transport has ended. It is for an application that has
+// only this peer; a forwarder waits for nobody.
+func (t *Transport) WaitBelow(n int) {
+	if t.queued.Load() <= int64(n) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting++
+	for t.queue.len > n && t.err == nil {
+		t.room.Wait()
+	}
+	t.waiting--
 }
 
 // failLocked ends the transport for the reason err, once.
@@ -218,6 +240,7 @@ func (t *Transport) failLocked(err error) {
 	t.err = reason(err)
 	// Closing wakes Serve and drain.
 	_ = t.conn.Close()
+	t.room.Broadcast()
 }
 
 // reason says what an error of the socket means for the face.

@@ -360,3 +360,55 @@ type nothing struct{}
 func (nothing) Receive([][]byte) {}
 func (nothing) Flush()           {}
 func (nothing) Closed(error)     {}
+
+// TestWaitBelow: whoever waits goes on when the peer has read enough, and when
+// the transport ends.
+func TestWaitBelow(t *testing.T) {
+	for _, read := range []bool{true, false} {
+		a, b := pair(t)
+		tr, err := New(a, face.Info{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- tr.Serve(&collect{}) }()
+		tr.WaitBelow(0) // nothing is queued
+		var f face.Frames
+		deadline := time.Now().Add(10 * time.Second)
+		for sent := uint64(0); int(tr.queued.Load()) <= 2<<20; sent++ {
+			if time.Now().After(deadline) {
+				t.Fatal("the queue does not fill")
+			}
+			f.Reset()
+			facetest.Frame(&f, sent, 8000)
+			tr.Send(&f)
+		}
+		done := make(chan struct{})
+		go func() { tr.WaitBelow(1 << 20); close(done) }()
+		buf := make([]byte, 64<<10)
+		for waiting := true; waiting; {
+			if !read {
+				tr.Close()
+			}
+			select {
+			case <-done:
+				waiting = false
+			default:
+				if time.Now().After(deadline) {
+					t.Fatal("it still waits")
+				}
+				if read {
+					if _, err := b.Read(buf); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if n := tr.queued.Load(); read && n > 1<<20 {
+			t.Errorf("%d bytes are queued", n)
+		}
+		tr.Close()
+		b.Close()
+		<-served
+	}
+}

@@ -3,7 +3,9 @@ package serve
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ndnpop/face"
@@ -64,14 +66,15 @@ type App struct {
 	now     ndn.Time // of the call in progress
 	server  face.Server
 	link    *lp.Link
-	out     face.Frames
+	out     batch
+	writer  *writer // of a stream, where a processor may be free for it
 	packet  ndn.Packet
 	command command
 	stamper mgmt.Stamper
 	timer   *time.Timer
 	armed   ndn.Time // when the timer fires; Never when it does not
 	closed  bool
-	dropped uint64
+	dropped atomic.Uint64
 
 	reporting sync.Mutex
 }
@@ -94,24 +97,44 @@ func (a *App) Send(wire []byte, f *ndn.LpFields) {
 		return
 	}
 	// The link counts what it refuses.
-	if a.link.Send(a.now, wire, f, &a.out) == nil && len(a.out.Buf) >= flushAt {
+	if a.link.Send(a.now, wire, f, &a.out.frames) == nil && len(a.out.frames.Buf) >= flushAt {
+		a.flush()
+	}
+}
+
+// SendUnsigned sends a Data whose digest is still to be filled in. It is
+// filled in beside what the core does next, where that is possible: streams
+// carry packets in one piece.
+func (a *App) SendUnsigned(wire []byte, f *ndn.LpFields) {
+	if a.writer == nil {
+		ndn.FillDigest(wire)
+		a.Send(wire, f)
+		return
+	}
+	if a.link.Send(a.now, wire, f, &a.out.frames) != nil {
+		return
+	}
+	end := len(a.out.frames.Buf)
+	a.out.unsigned = append(a.out.unsigned, span{end - len(wire), end})
+	if end >= flushAt {
 		a.flush()
 	}
 }
 
 func (a *App) flush() {
-	if a.out.Len() > 0 && a.server != nil {
-		a.dropped += uint64(a.server.Send(&a.out))
+	switch {
+	case a.out.frames.Len() == 0 || a.server == nil:
+	case a.writer != nil && a.writer.wants(&a.out):
+		a.writer.take(&a.out)
+		return
+	default:
+		a.dropped.Add(uint64(a.out.send(a.server)))
 	}
-	a.out.Reset()
+	a.out.reset()
 }
 
 // Dropped is how many frames were lost because the forwarder did not take them.
-func (a *App) Dropped() uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.dropped
-}
+func (a *App) Dropped() uint64 { return a.dropped.Load() }
 
 // Do calls f as if the core did something of itself, and sends what came of
 // it. It may be called from any goroutine but the core's own.
@@ -161,11 +184,14 @@ func (a *App) tick() {
 		a.handler.Tick(a.now)
 	}
 	if a.link != nil {
-		a.link.Tick(a.now, &a.out)
+		a.link.Tick(a.now, &a.out.frames)
 	}
 	a.flush()
 	a.arm()
 }
+
+// waiter is a transport that can wait until less than n bytes are queued.
+type waiter interface{ WaitBelow(n int) }
 
 // connection receives for one transport.
 type connection struct {
@@ -186,6 +212,9 @@ func (a *App) connect(s face.Server) *connection {
 		// Marks are the forwarder's business; an application is at the end.
 		Marking: lp.Marking{Off: true},
 	})
+	if info.Stream && runtime.GOMAXPROCS(0) > 1 {
+		a.writer = newWriter(s, &a.dropped)
+	}
 	a.mu.Unlock()
 	go func() {
 		c.err = s.Serve(c)
@@ -197,22 +226,38 @@ func (a *App) connect(s face.Server) *connection {
 // end closes the connection and waits until it has ended. What the core has
 // sent leaves first.
 func (c *connection) end() {
-	c.app.mu.Lock()
-	c.app.flush()
-	c.app.mu.Unlock()
+	a := c.app
+	a.mu.Lock()
+	a.flush()
+	w := a.writer
+	a.writer = nil
+	a.mu.Unlock()
+	if w != nil {
+		w.close()
+	}
 	_ = c.server.Close()
 	<-c.ended
-	c.app.mu.Lock()
-	defer c.app.mu.Unlock()
-	if c.app.server == c.server {
-		c.app.server, c.app.link = nil, nil
-		c.app.out.Reset()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.server == c.server {
+		a.server, a.link = nil, nil
+		a.out.reset()
 	}
 }
 
-// Receive implements face.Receiver.
+// backlog is how many bytes may wait for the forwarder before the next
+// Interests are taken. What one Receive can ask for on top of it fits into the
+// queue of a stream.
+const backlog = 1 << 20
+
+// Receive implements face.Receiver. While the forwarder does not take what was
+// asked for, it is not asked what else it wants: waiting here, where nothing is
+// locked, lets its Interests wait in the socket.
 func (c *connection) Receive(frames [][]byte) {
 	a := c.app
+	if q, ok := c.server.(waiter); ok {
+		q.WaitBelow(backlog)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.now = a.Now()
