@@ -116,7 +116,7 @@ func TestOverForwarder(t *testing.T) {
 		t.Error("local fields are off")
 	}
 	faces, err := proto.ParseFaceStatuses(dataset("faces", "list"))
-	if err != nil || len(faces) != 3 || faces[0].FaceID != 1 || faces[2].URI != remote {
+	if err != nil || len(faces) != 3 || faces[0].FaceID != 1 || faces[0].Persistency != 2 || faces[2].URI != remote {
 		t.Errorf("%+v, %v", faces, err)
 	}
 	q := proto.FaceQueryFilter{URI: remote}

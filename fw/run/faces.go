@@ -341,8 +341,7 @@ func (f *Forwarder) AttachFace(tr face.Server, name string) (FaceInfo, error) {
 }
 
 func (f *Forwarder) attachFace(tr face.Server, n newFace) (*netFace, error) {
-	n.tr, n.persistency = tr, face.PersistencyPersistent
-	n.uri = tr.Info().RemoteURI
+	n.tr, n.uri = tr, tr.Info().RemoteURI
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()

@@ -25,11 +25,11 @@ type internalEnd struct {
 	h    func(now ndn.Time, p *ndn.Packet)
 }
 
-// startInternal makes the internal face.
+// startInternal makes the internal face, permanent as NFD's.
 func (f *Forwarder) startInternal() error {
 	info := face.Info{RemoteURI: internalURI, LocalURI: internalURI}
 	a, b := mem.NewPair(mem.Options{A: info, B: info})
-	if _, err := f.attachFace(a, newFace{id: InternalFace, localFields: true}); err != nil {
+	if _, err := f.attachFace(a, newFace{id: InternalFace, localFields: true, persistency: face.PersistencyPermanent}); err != nil {
 		return fmt.Errorf("run: internal face: %w", err)
 	}
 	f.internal = &internalEnd{tr: b, now: f.clock.now,

@@ -76,6 +76,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, o Options) i
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The first signal asks the command to end. Another one ends it, even when
+	// it waits for something that never comes, like a reader of its output.
+	defer context.AfterFunc(ctx, stop)()
 	e := &env{stdin: stdin, stdout: stdout, stderr: stderr, strategies: set}
 	root := newRoot(e)
 	root.SetArgs(args)

@@ -25,8 +25,9 @@ Without a file it listens on UDP and TCP port 6363 and on the Unix socket where
 applications look for it, and serves the operator on 127.0.0.1:9363 (/healthz,
 /readyz, /metrics). "ndnpop config" prints everything that a file can say.
 
-SIGTERM and SIGINT let the queues empty and stop it. SIGHUP reads the file
-again and applies what has changed; a file with errors changes nothing.
+SIGTERM and SIGINT let the queues empty and stop it; a second one ends it at once.
+SIGHUP reads the file again and applies what has changed; a file with errors
+changes nothing.
 
 Memory follows the content store: GOGC and GOMEMLIMIT of the environment are
 obeyed, and without them the collector is set so that the process stays close
