@@ -14,6 +14,9 @@ type Kind struct {
 	Name string
 	// HTTP is set for what NDN is compared with.
 	HTTP bool
+	// Missing says why this machine cannot run it; nil if nothing is known to be
+	// missing. The results list what was left out.
+	Missing func() error
 	// Start starts the programs at the nodes and returns when all of them
 	// answer: caches are empty, and every object of the topology is served by
 	// both origins. It stops what it started when it fails. Files that it needs
@@ -76,7 +79,9 @@ type Fetched struct {
 	// Again counts requests that the client had to repeat: Interests sent again,
 	// ranges asked for after a break.
 	Again int64
-	Err   error // why it is not complete and correct; nil if it is
+	// AgainAt is when each of them was sent, for arms that know.
+	AgainAt []time.Duration
+	Err     error // why it is not complete and correct; nil if it is
 }
 
 // Gap is the longest time without content that began between from and to.

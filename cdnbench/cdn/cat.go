@@ -110,7 +110,7 @@ func (a *ndnArm) readTrace(path string, r *Fetched) error {
 		return err
 	}
 	defer f.Close()
-	seen := map[uint64]bool{}
+	asked, seen := map[uint64]bool{}, map[uint64]bool{}
 	for lines := bufio.NewScanner(f); ; {
 		if !lines.Scan() {
 			return lines.Err()
@@ -123,11 +123,14 @@ func (a *ndnArm) readTrace(path string, r *Fetched) error {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return fmt.Errorf("the trace of cat: %w", err)
 		}
-		if e.Kind != "data" {
-			continue
-		}
-		r.Packets = append(r.Packets, seconds(e.T))
-		if e.Segment != nil {
+		switch {
+		case e.Kind == "send" && e.Segment != nil:
+			if asked[*e.Segment] {
+				r.AgainAt = append(r.AgainAt, seconds(e.T))
+			}
+			asked[*e.Segment] = true
+		case e.Kind == "data" && e.Segment != nil:
+			r.Packets = append(r.Packets, seconds(e.T))
 			if seen[*e.Segment] {
 				r.Twice += ndnSegment
 			}

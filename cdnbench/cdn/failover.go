@@ -22,13 +22,13 @@ const (
 // failure is what happens to the intermediate that serves.
 type failure struct {
 	name string
-	do   func(t *trial) error
+	do   func(t *trial, mid int) error
 }
 
 var failures = []failure{
-	{"undisturbed", func(*trial) error { return nil }},
-	{"kill -9", func(t *trial) error { return t.arm.Kill(Mid1) }},
-	{"black hole", func(t *trial) error { return t.lab.t.Mids[0].BlackHole() }},
+	{"undisturbed", func(*trial, int) error { return nil }},
+	{"kill -9", func(t *trial, mid int) error { return t.arm.Kill(Mid1 + Node(mid)) }},
+	{"black hole", func(t *trial, mid int) error { return t.lab.t.Mids[mid].BlackHole() }},
 }
 
 func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err error) {
@@ -39,6 +39,7 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 	defer closing(l, &err)
 	kinds := []Kind{
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
+		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
 	}
 	var all []job
@@ -56,16 +57,24 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 
 func measureFailure(ctx context.Context, t *trial, f failure) (err error) {
 	defer func() {
-		if e := t.lab.t.Mids[0].Up(); err == nil {
-			err = e
+		for _, l := range t.lab.t.Mids {
+			if e := l.Up(); err == nil {
+				err = e
+			}
 		}
 	}()
 	failed := time.Duration(-1)
+	var watch serving
 	var doErr error
 	r, err := t.fetch(ctx, 2*time.Minute, Fetch{Object: t.lab.object(failoverSize), Resume: true, Progress: func(p Point) {
-		if failed < 0 && p.Bytes >= failAt {
-			failed, doErr = p.At, f.do(t)
+		if failed >= 0 || doErr != nil {
+			return
 		}
+		mid, due, err := watch.at(t.lab.t, p.Bytes, failAt)
+		if err == nil && due {
+			failed, err = p.At, f.do(t, mid)
+		}
+		doErr = err
 	}})
 	if err == nil {
 		err = doErr
@@ -78,6 +87,15 @@ func measureFailure(ctx context.Context, t *trial, f failure) (err error) {
 	t.add(name("longest gap between packets, ms"), ms(r.Gap(from, to)))
 	t.add(name("longest gap in the output, ms"), ms(r.OrderedGap(from, to)))
 	t.add(name("requests sent again"), float64(r.Again))
+	if r.AgainAt != nil {
+		n := 0
+		for _, at := range r.AgainAt {
+			if at >= from && at <= to {
+				n++
+			}
+		}
+		t.add(name("requests sent again around the failure"), float64(n))
+	}
 	t.add(name("arrived twice, MB"), float64(r.Twice)/1e6)
 	if r.Err == nil {
 		t.add(name("completion, s"), r.Elapsed.Seconds())
@@ -88,7 +106,59 @@ func measureFailure(ctx context.Context, t *trial, f failure) (err error) {
 	}
 	t.add(name("from the origins, MB"), float64(origin)/1e6)
 	t.add(name("over all links, MB"), float64(all)/1e6)
-	return nil
+	dropped, err := t.lab.t.queueDrops()
+	t.add(name("packets dropped by full queues"), float64(dropped))
+	return err
+}
+
+// serving finds out which intermediate serves: the one that sent most of the
+// last bytes before a moment.
+type serving struct{ before [2]int64 }
+
+// servingBytes are how many.
+const servingBytes = 2_000_000
+
+// at reports whether the moment has come when so much has arrived, and then
+// which intermediate serves.
+func (s *serving) at(t *Topology, arrived, moment int64) (mid int, due bool, err error) {
+	if arrived >= moment-servingBytes && arrived < moment {
+		return 0, false, nil
+	}
+	now, err := t.fromMids()
+	if err != nil || arrived < moment {
+		s.before = now
+		return 0, false, err
+	}
+	if now[1]-s.before[1] > now[0]-s.before[0] {
+		mid = 1
+	}
+	return mid, true, nil
+}
+
+// fromMids is how much each intermediate has sent to the edge.
+func (t *Topology) fromMids() (bytes [2]int64, err error) {
+	for i, l := range t.Mids {
+		c, err := l.Counters(emunet.BA)
+		if err != nil {
+			return bytes, err
+		}
+		bytes[i] = c.OutBytes
+	}
+	return bytes, nil
+}
+
+// queueDrops is how many packets found a queue full.
+func (t *Topology) queueDrops() (n int64, err error) {
+	for _, l := range t.Net.Links() {
+		for _, d := range []emunet.Direction{emunet.AB, emunet.BA} {
+			c, err := l.Counters(d)
+			if err != nil {
+				return n, err
+			}
+			n += c.QueueDrops
+		}
+	}
+	return n, nil
 }
 
 // carried is how many bytes all links delivered, and those from the origins.

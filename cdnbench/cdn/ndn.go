@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/named-data/ndnd/std/types/optional"
 	"golang.org/x/sys/unix"
 
 	"ndnpop/cdnbench/emunet"
@@ -18,6 +20,7 @@ import (
 	"ndnpop/face/dial"
 	"ndnpop/mgmt"
 	"ndnpop/mgmt/client"
+	"ndnpop/ndn"
 )
 
 const (
@@ -218,30 +221,49 @@ func (a *ndnArm) Held(ctx context.Context, n Node) (int64, error) {
 	return int64(info.Entries) * ndnSegment, err
 }
 
-// ctl runs a management command at a node.
-func (a *ndnArm) ctl(n Node, args ...string) error {
-	c := a.command(n, append([]string{"ctl"}, args...)...)
+// Forget implements Arm.
+func (a *ndnArm) Forget(_ context.Context, n Node) error {
+	c := a.command(n, "ctl", "cs", "erase", "/")
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s at %s: %w: %s", strings.Join(args, " "), n, err, out)
+		return fmt.Errorf("erasing the content store of %s: %w: %s", n, err, out)
 	}
 	return nil
 }
 
-// Forget implements Arm.
-func (a *ndnArm) Forget(_ context.Context, n Node) error { return a.ctl(n, "cs", "erase", "/") }
-
 // Steer implements Arm.
-func (a *ndnArm) Steer(_ context.Context, mid Node) error {
-	for _, r := range a.routes(Edge) {
-		cost := r.cost
-		if r.to == mid {
-			cost = costSteered
-		}
-		if err := a.ctl(Edge, "route", "add", ndnPrefix, r.uri(), "--cost", fmt.Sprint(cost)); err != nil {
+func (a *ndnArm) Steer(ctx context.Context, mid Node) error {
+	return a.manage(ctx, Edge, func(ctx context.Context, c *client.Client) error {
+		b, err := c.Dataset(ctx, "faces", "list", nil)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		faces, err := mgmt.ParseFaceStatuses(b)
+		if err != nil {
+			return err
+		}
+		prefix, err := ndn.ParseName(ndnPrefix)
+		if err != nil {
+			return err
+		}
+		for _, r := range a.routes(Edge) {
+			i := slices.IndexFunc(faces, func(f mgmt.FaceStatus) bool { return f.URI == r.uri() })
+			if i < 0 {
+				return fmt.Errorf("the edge has no face to %s", r.to)
+			}
+			cost := r.cost
+			if r.to == mid {
+				cost = costSteered
+			}
+			p := mgmt.ControlParameters{
+				Name: optional.Some(prefix), FaceID: optional.Some(faces[i].FaceID),
+				Origin: optional.Some(mgmt.OriginStatic), Cost: optional.Some(uint64(cost)),
+			}
+			if _, err := c.Command(ctx, "rib", "register", &p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Kill implements Arm.

@@ -27,7 +27,12 @@ func (e experiment) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resu
 // root.
 func Scenarios() []cdnbench.Scenario {
 	return []cdnbench.Scenario{
-		experiment{"cdn-ttfb", "how long the first byte takes, cold and cached, beside HTTP over the same links", runTTFB},
+		experiment{"cdn-goodput", "how long objects of 1 to 100 MB take where nothing is lost", runGoodput},
+		experiment{"cdn-loss", "how long they take where links lose packets", runLoss},
+		experiment{"cdn-ttfb", "how long the first byte takes, cold and cached", runTTFB},
+		experiment{"cdn-cache-use", "what caches hold when the path changes in the middle of an object", runCacheUse},
+		experiment{"cdn-partial", "what ranges of a partly cached object cost", runPartial},
 		experiment{"cdn-failover", "what a consumer notices when the intermediate that serves is killed or falls silent", runFailover},
+		experiment{"cdn-path-switch", "how long objects take when the path in use becomes worse", runPathSwitch},
 	}
 }

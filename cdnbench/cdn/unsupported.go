@@ -9,10 +9,9 @@ import (
 	"ndnpop/cdnbench/emunet"
 )
 
-func runTTFB(context.Context, cdnbench.Options) (*cdnbench.Result, error) {
+// nowhere is what there is of the experiments here.
+func nowhere(context.Context, cdnbench.Options) (*cdnbench.Result, error) {
 	return nil, emunet.Supported()
 }
 
-func runFailover(context.Context, cdnbench.Options) (*cdnbench.Result, error) {
-	return nil, emunet.Supported()
-}
+var runGoodput, runLoss, runTTFB, runCacheUse, runPartial, runFailover, runPathSwitch = nowhere, nowhere, nowhere, nowhere, nowhere, nowhere, nowhere

@@ -1,0 +1,81 @@
+//go:build linux
+
+package cdn
+
+import (
+	"context"
+	"time"
+
+	"ndnpop/cdnbench"
+	"ndnpop/cdnbench/emunet"
+)
+
+const partialSize = 100_000_000
+
+func runPartial(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err error) {
+	ranges := []int64{1_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000}
+	if o.Quick {
+		ranges = []int64{1_000_000, 10_000_000}
+	}
+	l, err := newLab("cdn-partial", o, Layout{Lossless: true, Sizes: []int64{partialSize}}, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(l, &err)
+	kinds := []Kind{ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}
+	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
+		for _, n := range ranges {
+			if err := measureRange(ctx, t, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	if err != nil {
+		return nil, err
+	}
+	l.Summarise()
+	return l.Result, nil
+}
+
+// measureRange asks for a range of n bytes from empty caches, for the same one
+// again, and for one whose first half is the second half of it.
+func measureRange(ctx context.Context, t *trial, n int64) error {
+	for _, c := range []Node{Edge, Mid1, Mid2} {
+		if err := t.arm.Forget(ctx, c); err != nil {
+			return err
+		}
+	}
+	const from = 10_000_000
+	for _, q := range []struct {
+		name   string
+		offset int64
+	}{{"cold", from}, {"again", from}, {"half of it new", from + n/2}} {
+		if err := t.lab.reset(t.run); err != nil {
+			return err
+		}
+		f, err := t.fetch(ctx, time.Minute, Fetch{Object: t.lab.object(partialSize), Offset: q.offset, Length: n})
+		if err != nil {
+			return err
+		}
+		name := megabytes(n) + " " + q.name
+		if f.Err == nil {
+			t.add(name+", s", f.Elapsed.Seconds())
+		}
+		upstream := int64(0)
+		for _, l := range t.lab.t.Mids {
+			c, err := l.Counters(emunet.BA)
+			if err != nil {
+				return err
+			}
+			upstream += c.OutBytes
+		}
+		t.add(name+", MB to the edge", float64(upstream)/1e6)
+		_, origins, err := t.lab.t.carried()
+		if err != nil {
+			return err
+		}
+		t.add(name+", MB from the origins", float64(origins)/1e6)
+	}
+	return nil
+}

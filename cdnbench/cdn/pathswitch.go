@@ -1,0 +1,157 @@
+//go:build linux
+
+package cdn
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"ndnpop/cdnbench"
+	"ndnpop/cdnbench/emunet"
+)
+
+const (
+	degradedSize = 20_000_000
+	// changeEvery is how often both paths get new parameters.
+	changeEvery = time.Second
+	switchLimit = 3 * time.Minute
+)
+
+func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err error) {
+	sizes := []int64{5_000_000, 20_000_000, 50_000_000}
+	if o.Quick {
+		sizes = []int64{5_000_000, 20_000_000}
+	}
+	l, err := newLab("cdn-path-switch", o, Layout{Lossless: true, Sizes: sizes}, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(l, &err)
+	kinds := []Kind{
+		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
+		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
+		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
+	}
+	all := jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, false) })
+	all = append(all, jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, true) })...)
+	for _, size := range sizes {
+		all = append(all, jobs(kinds, func(ctx context.Context, t *trial) error { return measureChanging(ctx, t, size) })...)
+	}
+	if err := l.each(ctx, all); err != nil {
+		return nil, err
+	}
+	l.Summarise()
+	return l.Result, nil
+}
+
+// measureDegraded worsens the path that serves when 30 % have arrived, and
+// leaves it so.
+func measureDegraded(ctx context.Context, t *trial, degrade bool) (err error) {
+	top := t.lab.t
+	defer t.restore(&err)
+	rng := t.dice()
+	extra := 100*time.Millisecond + time.Duration(rng.Int64N(int64(50*time.Millisecond)))
+	done := !degrade
+	var watch serving
+	var doErr error
+	f, err := t.fetch(ctx, switchLimit, Fetch{Object: t.lab.object(degradedSize), Progress: func(p Point) {
+		if done {
+			return
+		}
+		mid, due, err := watch.at(top, p.Bytes, degradedSize*3/10)
+		if err == nil && due {
+			done = true
+			l := top.Mids[mid]
+			q := l.Params(emunet.AB)
+			q.Delay, q.Loss = q.Delay+extra/2, 0.01
+			err = l.SetBoth(q)
+		}
+		if doErr == nil {
+			doErr = err
+		}
+	}})
+	if err == nil {
+		err = doErr
+	}
+	if err != nil {
+		return err
+	}
+	name := "one path degrades at 30 %"
+	if !degrade {
+		name = "undisturbed"
+	}
+	if f.Err == nil {
+		t.add(name+": "+megabytes(degradedSize)+", s", f.Elapsed.Seconds())
+	}
+	return nil
+}
+
+// measureChanging gives both paths between the edge and the intermediates new
+// delays and losses all the time.
+func measureChanging(ctx context.Context, t *trial, size int64) (err error) {
+	defer t.restore(&err)
+	rng := t.dice()
+	if err := t.change(rng); err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var changeErr error
+	wg.Go(func() {
+		tick := time.NewTicker(changeEvery)
+		defer tick.Stop()
+		for changeErr == nil {
+			select {
+			case <-tick.C:
+				changeErr = t.change(rng)
+			case <-stop:
+				return
+			}
+		}
+	})
+	f, err := t.fetch(ctx, switchLimit, Fetch{Object: t.lab.object(size)})
+	close(stop)
+	wg.Wait()
+	if err == nil {
+		err = changeErr
+	}
+	if err == nil && f.Err == nil {
+		t.add("paths change at random: "+megabytes(size)+", s", f.Elapsed.Seconds())
+	}
+	return err
+}
+
+// dice are the same for all arms of a run.
+func (t *trial) dice() *rand.Rand { return rand.New(rand.NewPCG(t.lab.Seed, uint64(t.run))) }
+
+// change gives each path a round trip of 50 to 200 ms and a loss of 0.001 to
+// 1 %, each decade of which is as likely as another.
+func (t *trial) change(rng *rand.Rand) error {
+	for _, l := range t.lab.t.Mids {
+		p := l.Params(emunet.AB)
+		rtt := 50*time.Millisecond + time.Duration(rng.Int64N(int64(150*time.Millisecond)))
+		p.Delay = t.lab.t.Read(rtt) / 2
+		p.Loss = math.Pow(10, -5+3*rng.Float64())
+		if err := l.SetBoth(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore undoes what was done to the paths.
+func (t *trial) restore(err *error) {
+	for _, l := range t.lab.t.Mids {
+		p := l.Params(emunet.AB)
+		p.Delay, p.Loss = t.lab.t.Read(midRTT)/2, coreLoss
+		if t.lab.t.Lossless {
+			p.Loss = 0
+		}
+		if e := l.SetBoth(p); *err == nil {
+			*err = e
+		}
+	}
+}
