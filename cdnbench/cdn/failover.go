@@ -42,6 +42,7 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
 	}
+	kinds = append(kinds, atsKinds(o.Quick, false)...)
 	var all []job
 	for _, k := range kinds {
 		for _, f := range failures {

@@ -37,7 +37,7 @@ func runGoodput(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 		return nil, err
 	}
 	defer closing(l, &err)
-	if err := l.each(ctx, jobs(transferKinds(), measureSizes)); err != nil {
+	if err := l.each(ctx, jobs(transferKinds(o), measureSizes)); err != nil {
 		return nil, err
 	}
 	l.Summarise()
@@ -50,7 +50,7 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		return nil, err
 	}
 	defer closing(l, &err)
-	err = l.each(ctx, jobs(transferKinds(), func(ctx context.Context, t *trial) error {
+	err = l.each(ctx, jobs(transferKinds(o), func(ctx context.Context, t *trial) error {
 		if err := measureSizes(ctx, t); err != nil {
 			return err
 		}
@@ -80,12 +80,12 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 }
 
 // transferKinds are the arms that transfer whole objects.
-func transferKinds() []Kind {
-	return []Kind{
+func transferKinds(o cdnbench.Options) []Kind {
+	return append([]Kind{
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic", initCwnd: tcpInitial}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
-	}
+	}, atsKinds(o.Quick, false)...)
 }
 
 // measureSizes fetches each object cold and from the edge's cache.

@@ -35,6 +35,7 @@ func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result,
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 	}
+	kinds = append(kinds, atsKinds(o.Quick, false)...)
 	all := jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, false) })
 	all = append(all, jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, true) })...)
 	for _, size := range sizes {
