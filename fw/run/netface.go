@@ -288,9 +288,11 @@ func (fc *netFace) snapshot(now ndn.Time) FaceInfo {
 	i.Counters.InFrames, i.Counters.InBytes = c.InFrames, c.InBytes
 	i.Counters.OutFrames, i.Counters.OutBytes = c.OutFrames, c.OutBytes
 	i.Counters.CongestionMarks = c.OutMarked
+	i.Counters.Retransmissions = c.Retransmitted
 	i.Counters.Drops.InMalformed = c.InParse + c.InNetParse + c.InFields + c.InOversize
 	i.Counters.Drops.InFragments = c.InFragment + c.InReassemblyOld + c.InReassemblyMax
 	i.Counters.Drops.OutOversize = c.OutOversize
+	i.Counters.Drops.OutUnacked = c.RetxExhausted
 	i.Counters.Drops.OutQueue += c.OutQueue
 	if fc.up {
 		i.Counters.QueueBytes = fc.tr.QueueLen()

@@ -86,6 +86,7 @@ type FaceCounters struct {
 	OutFrames, OutBytes uint64
 	Drops               FaceDrops
 	CongestionMarks     uint64 // set on packets sent
+	Retransmissions     uint64 // frames sent again by a reliable link
 	QueueBytes          int    // waiting to be sent, now
 }
 
@@ -98,6 +99,7 @@ type FaceDrops struct {
 	OutOversize  uint64 // packets larger than the face can carry
 	OutTransport uint64 // frames that the transport dropped
 	OutBudget    uint64 // packets over the allowance of a peer that is not proven
+	OutUnacked   uint64 // packets that a reliable link did not get across
 }
 
 // add adds what o counted.
@@ -113,6 +115,7 @@ func (c *FaceCounters) add(o *FaceCounters) {
 	c.OutFrames += o.OutFrames
 	c.OutBytes += o.OutBytes
 	c.CongestionMarks += o.CongestionMarks
+	c.Retransmissions += o.Retransmissions
 	d, e := &c.Drops, &o.Drops
 	d.InMalformed += e.InMalformed
 	d.InFragments += e.InFragments
@@ -121,6 +124,7 @@ func (c *FaceCounters) add(o *FaceCounters) {
 	d.OutOversize += e.OutOversize
 	d.OutTransport += e.OutTransport
 	d.OutBudget += e.OutBudget
+	d.OutUnacked += e.OutUnacked
 }
 
 // Sum adds up counters; QueueBytes is left out.

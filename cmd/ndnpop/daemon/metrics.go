@@ -166,13 +166,14 @@ func (m *metrics) traffic(w *sink, prefix string, c *run.FaceCounters, id []stri
 		w.counter(prefix+"packets_total", "Network packets.", k.v, with("direction", k.dir, "kind", k.kind)...)
 	}
 	w.counter(prefix+"congestion_marks_total", "Packets sent with a congestion mark set here.", c.CongestionMarks, id...)
+	w.counter(prefix+"retransmissions_total", "Frames sent again by reliable links.", c.Retransmissions, id...)
 	for _, k := range []struct {
 		reason string
 		v      uint64
 	}{
 		{"in_malformed", c.Drops.InMalformed}, {"in_fragments", c.Drops.InFragments}, {"out_queue", c.Drops.OutQueue},
 		{"out_down", c.Drops.OutDown}, {"out_oversize", c.Drops.OutOversize}, {"out_transport", c.Drops.OutTransport},
-		{"out_budget", c.Drops.OutBudget},
+		{"out_budget", c.Drops.OutBudget}, {"out_unacked", c.Drops.OutUnacked},
 	} {
 		w.counter(prefix+"drops_total", "What was lost, by reason.", k.v, with("reason", k.reason)...)
 	}
