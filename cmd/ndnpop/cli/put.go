@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -239,11 +240,31 @@ func openSource(e *env, path string, o store.Options) (*putSource, error) {
 		}
 		return &putSource{Store: s, close: s.Close, what: "the tree " + path}, nil
 	}
-	f, err := os.Open(path) // a pipe
+	if fi.Mode()&fs.ModeNamedPipe != 0 {
+		return openStream(&pipe{path: path}, path, o)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, cannot(err)
 	}
 	return openStream(f, path, o)
+}
+
+// pipe opens a named pipe with the first Read: opening waits for somebody who
+// writes, for ever perhaps, and cannot be cut short.
+type pipe struct {
+	path string
+	f    *os.File
+}
+
+// Read implements io.Reader.
+func (p *pipe) Read(b []byte) (n int, err error) {
+	if p.f == nil {
+		if p.f, err = os.Open(p.path); err != nil {
+			return 0, err
+		}
+	}
+	return p.f.Read(b)
 }
 
 func cannot(err error) error { return fmt.Errorf("cannot publish that: %w", err) }
