@@ -149,15 +149,20 @@ func (f *Fetch) account(now ndn.Time, l *lane, i int32, p *ndn.Packet) {
 	f.sampleRTT(l, pi, rtt, prior)
 	if l.paths.arrived(now, pi, size) {
 		f.changePath(now, l, pi)
-		if f.multi {
-			f.samePath(l)
-		}
+		l.compared = false
+	}
+	if f.multi && !l.compared {
+		l.compared = true
+		f.samePath(l)
 	}
 	f.stats.Segments++
 	l.timeouts = 0
 	src := &f.sources[l.replica]
 	src.Segments++
 	src.Bytes += uint64(size)
+	if rtt > 0 && (src.RTTMin == 0 || rtt < src.RTTMin) {
+		src.RTTMin = rtt
+	}
 	marked := p.CongestionMark != 0
 	if marked {
 		f.stats.Marks++
@@ -368,7 +373,16 @@ func (f *Fetch) buffer(n int) []byte {
 // refused takes the producer's answer that a segment does not exist.
 func (f *Fetch) refused(now ndn.Time, i int32) {
 	s := &f.ring.slots[i]
-	f.progress(now, f.lane(s))
+	l := f.lane(s)
+	f.progress(now, l)
+	switch {
+	case l.replica > 0:
+		f.leave(now, l)
+		return
+	case s.doubt:
+		s.doubt = false // of that replica, perhaps; if not, it is said again
+		return
+	}
 	f.failSegment(now, i, fmt.Errorf("%w: the producer has no segment %d of %s", ErrNoContent, s.seg, f.obj.Name))
 }
 

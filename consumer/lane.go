@@ -22,7 +22,8 @@ type lane struct {
 	pc      cc.PathChanger // ctrl, when it is one
 	// retired: another lane goes on in its place. What is in flight may still
 	// arrive, but tells the controller nothing.
-	retired bool
+	retired  bool
+	compared bool // its path with those of others
 
 	paths    pathSet
 	tx       uint64

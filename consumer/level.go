@@ -30,11 +30,13 @@ type ReplicaStats struct {
 // ReplicaSwitch is one change of the replica. Replicas are numbered as in
 // TraceEvent.
 type ReplicaSwitch struct {
-	At       ndn.Time
+	At       ndn.Time // when the first Interest for the new one left
 	From, To int
 	// Network: the network chose the new one, on request, and the number stays.
 	Network bool
 	Why     replica.Level
+	// Silent is the time from the latest Data until then.
+	Silent time.Duration
 }
 
 // maxSwitchLog bounds the log of switches.
@@ -92,6 +94,7 @@ type twoLevel struct {
 	// acknowledged or time is up, for one of them may get lost.
 	asking   bool
 	why      replica.Level
+	silent   time.Duration // when that was decided
 	counter  uint64
 	askTx    uint64 // first transmission that carried it, 0: none yet
 	askedAt  ndn.Time
@@ -216,7 +219,7 @@ func (f *Fetch) judge(now ndn.Time) {
 	if !ok {
 		return
 	}
-	t.why = level
+	t.why, t.silent = level, now.Sub(f.lastData)
 	if level == replica.Interrupted {
 		f.abandon(now, f.cur)
 	}
@@ -276,7 +279,11 @@ func (f *Fetch) goOn(now ndn.Time, to replica.ID, network bool) {
 
 	f.stats.ReplicaSwitches++
 	if len(f.switches) < maxSwitchLog {
-		f.switches = append(f.switches, ReplicaSwitch{At: now, From: old.replica, To: l.replica, Network: network, Why: t.why})
+		sw := ReplicaSwitch{At: now, From: old.replica, To: l.replica, Network: network, Why: t.why, Silent: t.silent}
+		if network {
+			sw.At = t.askedAt
+		}
+		f.switches = append(f.switches, sw)
 	}
 	if l.pc != nil {
 		l.pc.OnPathChange(&cc.PathChange{

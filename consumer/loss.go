@@ -24,7 +24,7 @@ func (f *Fetch) detect(now ndn.Time, l *lane) {
 		if s.tx > limit {
 			break
 		}
-		wait := max(patience, suppression(s.retx))
+		wait := max(patience, l.suppressed(s))
 		next := s.next
 		if at := s.sentAt.Add(wait); now > at {
 			f.lose(now, i, cc.LossReorder)
@@ -48,6 +48,14 @@ func (l *lane) patience(rho float64) time.Duration {
 		rho = min(1, rho*float64(1+l.reorder))
 	}
 	return time.Duration((1 + rho) * float64(max(e.SRTT(), e.Last())))
+}
+
+// suppressed is how long after its last transmission a repetition may still be
+// swallowed. The forwarder counts from when it got that one, which a queue on
+// the way may have held for as long as round trips are longer than the least.
+func (l *lane) suppressed(s *slot) time.Duration {
+	e := &l.paths.controlled().est
+	return suppression(s.retx) + max(0, e.SRTT()-e.Min())
 }
 
 // reorderEvents is the number of loss events for which a widened tolerance of
@@ -132,7 +140,7 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 // the forwarder will not swallow the repetition.
 func (f *Fetch) requeue(now ndn.Time, i int32, kind cc.LossKind) {
 	s := &f.ring.slots[i]
-	if at := s.sentAt.Add(suppression(s.retx)); kind != cc.LossTimeout && at > now {
+	if at := s.sentAt.Add(f.lane(s).suppressed(s)); kind != cc.LossTimeout && at > now {
 		s.state = slotWaiting
 		f.ring.arm(i, at)
 		return

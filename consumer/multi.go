@@ -3,6 +3,7 @@ package consumer
 import (
 	"time"
 
+	"ndnpop/consumer/replica"
 	"ndnpop/ndn"
 )
 
@@ -119,6 +120,29 @@ func (f *Fetch) samePath(l *lane) {
 			l.retired = true
 			return
 		}
+	}
+}
+
+// leave ends the use of a replica with a number that says it has not got the
+// content. That it does not exist is only for the network to say.
+func (f *Fetch) leave(now ndn.Time, l *lane) {
+	if l.retired {
+		// It was left before.
+	} else if f.multi {
+		l.retired = true
+	} else {
+		f.level.sw.Failed()
+		to, ok := f.level.sw.Decide(now, replica.Interrupted, f.remaining())
+		if !ok || to == replica.Network {
+			to = 0
+		}
+		f.level.why = replica.Interrupted
+		f.goOn(now, replica.ID{Number: to}, false)
+	}
+	f.abandon(now, l)
+	for seg := f.base; seg < f.next; seg++ {
+		s := f.ring.at(seg)
+		s.doubt = s.doubt || s.lane == l.index || s.retx > 0
 	}
 }
 

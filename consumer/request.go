@@ -126,6 +126,13 @@ func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 		f.stats.Unsolicited++
 		return
 	}
+	if d.ContentType == ndn.ContentNack && f.cur.replica > 0 {
+		r.out, f.wake = false, now // not there: the next one
+		if !f.otherReplica() {
+			f.noRoute(now, f.cur)
+		}
+		return
+	}
 	if d.ContentType == ndn.ContentNack {
 		f.Fail(now, fmt.Errorf("%w: the producer has no %s", ErrNoContent, f.cfg.Name))
 		return

@@ -44,6 +44,7 @@ type slot struct {
 	appLimited    bool
 	lost          bool // was declared lost at least once
 	raced         bool // asked for from a second replica too
+	doubt         bool // a replica without the content may still refuse it
 }
 
 const none int32 = -1

@@ -61,7 +61,7 @@ const (
 //     phase with a larger share of losses ends it and bounds what is in flight
 //     by what was in flight then, with 15 % headroom outside the up phase.
 //   - mark-as-loss (false): a congestion mark ends the up phase as a loss does.
-//   - stale-guard (false): when the smallest RTT of 3 rounds in a row exceeds
+//   - stale-guard (Params.PathMayChange): when the smallest RTT of 3 rounds in a row exceeds
 //     2.2·RTprop, which the flow's own queue cannot, RTprop is measured anew.
 //     For a path that may change under the flow; harmful when flows with
 //     different RTTs share a queue.
@@ -131,7 +131,7 @@ func newBbr(p Params, o *options) *Bbr {
 		probeRTTGain:  o.number("probe-rtt-gain", 0),
 		lossCeiling:   o.number("loss-ceiling", 0),
 		markAsLoss:    o.flag("mark-as-loss", false),
-		staleGuard:    o.flag("stale-guard", false),
+		staleGuard:    o.flag("stale-guard", p.PathMayChange),
 		hostDelay:     o.seconds("host-delay", defaultHostDelay),
 		iw:            newWindow(p, defaultInitCwnd).cwnd,
 		rng:           rand.New(rand.NewPCG(p.Seed, 0x626272)),

@@ -23,6 +23,9 @@ type Params struct {
 	MaxRate      float64 // cap in bytes per second, for algorithms with a rate
 	MaxCwnd      float64 // bound of the window in packets, of any algorithm
 	Seed         uint64  // of the algorithm's own randomness
+	// PathMayChange: the path may become another one under the controller
+	// (2LCCM). BBR's stale-guard is on then, unless Options say otherwise.
+	PathMayChange bool
 	// Options are the algorithm's own, by name. An unknown one is refused.
 	Options map[string]string
 }

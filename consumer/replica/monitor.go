@@ -86,6 +86,10 @@ func (f *floor) at(now ndn.Time, window time.Duration) time.Duration {
 	return least
 }
 
+// hostDelay is what batches and wake-ups in hosts make of an RTT, in the ordinary
+// run of things: an RTTbase below it counts as this.
+const hostDelay = 2 * time.Millisecond
+
 // Growth of the rate in start-up, as BBR judges it: three rounds without a
 // quarter more are the end of it, and one more lets the queue drain.
 const (
@@ -108,6 +112,9 @@ type monitor struct {
 	flat       int
 	suspicious int
 	before     float64 // rate before the suspicious rounds
+	// Highest rate of a suspicious round in the present and the last period.
+	best, lastBest float64
+	bestAt         ndn.Time // when the present one began
 
 	heard    ndn.Time // latest Data, or since when one is waited for
 	timeouts int      // without Data between
@@ -119,9 +126,14 @@ func (m *monitor) reset(now ndn.Time) {
 	m.meter.reset(now)
 }
 
-// rate is CurrentRate, bytes per second over max(1 s, 10 RTT).
+// span is the time over which CurrentRate is measured.
+func (m *monitor) span() time.Duration { return max(time.Second, 10*m.rtt) }
+
+// rate is CurrentRate: bytes per second over max(1 s, 10 RTT), but not less
+// than the path gave in a round trip since the congestion began, for a
+// controller may pause by itself, as BBR does to measure the RTT.
 func (m *monitor) rate(now ndn.Time) float64 {
-	return m.meter.rate(now, max(time.Second, 10*m.rtt))
+	return max(m.meter.rate(now, m.span()), m.best, m.lastBest)
 }
 
 func (m *monitor) data(s *Sample) {
@@ -137,8 +149,9 @@ func (m *monitor) data(s *Sample) {
 
 // round ends a round trip.
 func (m *monitor) round(now ndn.Time) {
+	r := 0.0
 	if took := now.Sub(m.roundAt); took > 0 {
-		if r := float64(m.meter.total-m.roundBytes) / took.Seconds(); r >= growth*m.peak {
+		if r = float64(m.meter.total-m.roundBytes) / took.Seconds(); r >= growth*m.peak {
 			m.peak, m.flat = r, 0
 		} else if m.flat < flatRounds {
 			m.flat++
@@ -151,15 +164,34 @@ func (m *monitor) round(now ndn.Time) {
 	m.rtt, m.roundMin = m.roundMin, 0
 	if b := m.base.at(now, m.cfg.BaseWindow); b > 0 {
 		m.known = b
-		if float64(m.rtt-b) > m.cfg.Delta*float64(b) {
-			m.suspicious++
+		if b = max(b, hostDelay); float64(m.rtt-b) > m.cfg.Delta*float64(b) {
+			if m.suspicious++; m.suspicious > 1 { // the first one is a mixture
+				m.bestRate(now, r)
+			}
 			return
 		}
 	}
-	m.suspicious = 0
+	m.suspicious, m.best, m.lastBest = 0, 0, 0
 	m.base.add(now, m.cfg.BaseWindow, m.rtt)
 	m.known = m.base.at(now, m.cfg.BaseWindow)
 	m.before = m.rate(now)
+}
+
+// last is the rate to remember a replica by: under congestion, what it gave then
+// and not the mean with the time before.
+func (m *monitor) last(now ndn.Time) float64 {
+	if b := max(m.best, m.lastBest); b > 0 {
+		return b
+	}
+	return m.rate(now)
+}
+
+// bestRate takes the rate of a suspicious round.
+func (m *monitor) bestRate(now ndn.Time, r float64) {
+	if now.Sub(m.bestAt) > m.span() {
+		m.bestAt, m.lastBest, m.best = now, m.best, 0
+	}
+	m.best = max(m.best, r)
 }
 
 // settled: the rate has stopped growing, so that a queue is not start-up's.

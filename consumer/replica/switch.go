@@ -289,7 +289,7 @@ func (s *Switch) Moved(now ndn.Time, tag uint64) (rate float64, rtt time.Duratio
 // leave remembers the present replica and returns its row.
 func (s *Switch) leave(now ndn.Time) *row {
 	r := s.row(s.present)
-	r.rate, r.base, r.at = s.mon.rate(now), s.mon.known, now
+	r.rate, r.base, r.at = s.mon.last(now), s.mon.known, now
 	return r
 }
 

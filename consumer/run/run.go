@@ -68,6 +68,9 @@ type Result struct {
 	// Complete: everything was fetched, verified and written.
 	Complete bool
 	Elapsed  time.Duration
+	// Replicas is what each replica did, by number, and Switches the changes.
+	Replicas []consumer.ReplicaStats
+	Switches []consumer.ReplicaSwitch
 }
 
 // Run fetches until everything is written, the fetch fails, or ctx ends. The
@@ -126,7 +129,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if d.checker != nil {
 		d.checker.wg.Wait()
 	}
-	res := Result{Progress: d.progress()}
+	res := Result{Progress: d.progress(), Replicas: f.Replicas(), Switches: f.Switches()}
 	whole := o.Fetch.Range.Kind == consumer.RangeAll
 	d.pipe.Ended(&res.Object)
 	res.Output, err = d.pipe.Close(f.Err(), whole)

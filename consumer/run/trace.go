@@ -15,8 +15,8 @@ import (
 // its part out. Write errors show in Close.
 //
 // A JSON line has t (seconds since the start), kind, segment, rtt (seconds),
-// cwnd (packets), rate (bits per second) and path_tag (hexadecimal); what does
-// not apply is left out.
+// cwnd (packets), rate (bits per second), path_tag (hexadecimal) and replica
+// (its place in Config.Replicas, from 1); what does not apply is left out.
 type Trace struct {
 	events, cwnd, rtt *bufio.Writer
 	start             ndn.Time
@@ -95,6 +95,10 @@ func (t *Trace) event(e *consumer.TraceEvent) {
 		b = append(b, `,"path_tag":"`...)
 		b = strconv.AppendUint(b, e.Tag, 16)
 		b = append(b, '"')
+	}
+	if e.Replica > 0 {
+		b = append(b, `,"replica":`...)
+		b = strconv.AppendInt(b, int64(e.Replica), 10)
 	}
 	t.buf = append(b, '}', '\n')
 	t.events.Write(t.buf)

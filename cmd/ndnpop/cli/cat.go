@@ -61,6 +61,9 @@ type catFlags struct {
 	pacing   string
 	maxRate  string
 	pathTag  bool
+
+	options  []string // of the pipeline
+	replicas replicaFlags
 }
 
 // catPlan is what the flags mean.
@@ -94,7 +97,8 @@ Options of ndncatchunks keep their letters and meanings.`,
   ndnpop cat /cdn/video/clip.mp4 --range 0-999999 > start.mp4
   ndnpop cat /cdn/video/clip.mp4 -o clip.mp4 --resume --stats -
   ndnpop cat /alice/doc -o doc --verify alice.cert
-  ndnpop cat /cdn/site -o site/`,
+  ndnpop cat /cdn/site -o site/
+  ndnpop cat /cdn/video/clip.mp4 -o clip.mp4 --replicas /paris,/tokyo`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if regErr != nil {
@@ -122,6 +126,7 @@ Options of ndncatchunks keep their letters and meanings.`,
 	fl.BoolVarP(&f.noDiscovery, "no-version-discovery", "D", false, "do not look for the newest version; NAME is the prefix of the segments")
 	fl.BoolVarP(&f.fresh, "fresh", "f", false, "only fresh content (MustBeFresh)")
 	fl.StringVarP(&f.pipeline, "pipeline-type", "p", "cubic", "congestion control: `"+strings.Join(reg.Names(), "|")+"`")
+	fl.StringArrayVar(&f.options, "pipeline-option", nil, "a setting of the pipeline's own, as `name=value`; may be repeated, and an unknown name lists the known ones")
 	fl.Float64VarP(&f.pipelineSize, "pipeline-size", "s", cc.DefaultFixedWindow, "window of -p fixed, in `packets`")
 	fl.Float64Var(&f.initCwnd, "init-cwnd", 0, "first window in `packets` (0: the pipeline's own)")
 	fl.Float64Var(&f.initSsthresh, "init-ssthresh", 0, "end of the first slow start in `packets` (0: none)")
@@ -133,6 +138,7 @@ Options of ndncatchunks keep their letters and meanings.`,
 	fl.IntVarP(&f.retries, "retries", "r", consumer.DefaultRetries, "retransmissions of a segment before giving up, and lifetimes to wait for at least; -1: never give up")
 	fl.IntVarP(&f.lifetime, "lifetime", "l", int(ndn.DefaultLifetime/time.Millisecond), "lifetime of Interests in `ms`")
 	fl.BoolVar(&f.pathTag, "path-tag", true, "ask forwarders to tell the path of each packet")
+	f.replicas.add(c)
 	addTransport(c, &f.transport)
 	fl.StringVar(&f.stats, "stats", "", "write the summary as JSON to `FILE` (-: standard error)")
 	fl.StringVar(&f.trace, "trace", "", "write one JSON line per event to `FILE`")
@@ -219,16 +225,24 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 	if cfg.MaxRate, err = parseRate("--max-rate", f.maxRate); err != nil {
 		return nil, err
 	}
+	options, err := pipelineOptions(f.options)
+	if err != nil {
+		return nil, err
+	}
 	p.newController = func() (cc.Controller, error) {
 		return reg.New(f.pipeline, cc.Params{
 			InitCwnd: f.initCwnd, InitSsthresh: f.initSsthresh, Window: f.pipelineSize,
-			MaxRate: cfg.MaxRate, MaxCwnd: f.maxCwnd, Seed: cfg.Seed,
+			MaxRate: cfg.MaxRate, MaxCwnd: f.maxCwnd, Seed: rand.Uint64(),
+			PathMayChange: f.replicas.switches(), Options: options,
 		})
 	}
 	if f.wantsTree() {
 		if err := f.checkTree(); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.replicas.plan(cfg, p.newController); err != nil {
+		return nil, err
 	}
 	p.controller, err = p.newController()
 	return p, err

@@ -40,6 +40,9 @@ type catSummary struct {
 	Verified        bool    `json:"verified"`
 	Complete        bool    `json:"complete"`
 	Files           *int    `json:"files,omitempty"` // of a tree
+	// Of a fetch that knows several replicas, or changed them.
+	Replicas  []catReplica `json:"replicas,omitempty"`
+	SwitchLog []catSwitch  `json:"switches,omitempty"`
 
 	duplicates uint64 // Data for segments that were there already
 }
@@ -55,6 +58,7 @@ func summarise(f *catFlags, p *catPlan, r *run.Result) *catSummary {
 		MaxGap: st.MaxGap.Seconds(), Sha256: hex.EncodeToString(r.Output.Sha256),
 		Verified: r.Output.Verified, Complete: r.Complete, duplicates: st.Duplicates,
 	}
+	s.addReplicas(&p.fetch, st, r.Replicas, r.Switches)
 	if r.Object.HasVersion {
 		s.Version = &r.Object.Version
 	}
@@ -83,6 +87,7 @@ func (s *catSummary) line() string {
 	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %d segments, %d Interests, %d repeated, %d duplicates, rtt %.2f/%.2f/%.2f ms, %s",
 		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, s.Segments, s.Interests, s.Retransmissions, s.duplicates,
 		s.RTTMin*1e3, s.RTTAvg*1e3, s.RTTMax*1e3, checked)
+	out += s.replicaLines()
 	if s.Sha256 != "" {
 		out += "\nsha256 " + s.Sha256
 	}

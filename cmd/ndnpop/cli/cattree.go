@@ -70,6 +70,7 @@ func (t *treeTotals) begin() (progress func(run.Progress), done func(*run.Result
 		defer t.mu.Unlock()
 		delete(t.running, id)
 		t.add(&r.Stats, began)
+		t.addReplicas(r.Replicas)
 		t.sum.Total += r.Done
 		t.sum.Done += r.Done
 		t.all = t.all && (r.Output.Verified || !r.Complete)
@@ -103,6 +104,22 @@ func (t *treeTotals) add(r *consumer.Stats, began time.Time) {
 		s.RTTAvg = time.Duration((float64(s.RTTAvg)*float64(s.Segments) + float64(r.RTTAvg)*float64(r.Segments)) / float64(n))
 	}
 	s.Segments += r.Segments
+}
+
+// addReplicas adds what each replica did for one fetch.
+func (t *treeTotals) addReplicas(of []consumer.ReplicaStats) {
+	if len(t.sum.Replicas) == 0 {
+		t.sum.Replicas = make([]consumer.ReplicaStats, len(of))
+	}
+	of = of[:min(len(of), len(t.sum.Replicas))] // none when the fetch did not begin
+	for i, r := range of {
+		s := &t.sum.Replicas[i]
+		s.Segments += r.Segments
+		s.Bytes += r.Bytes
+		if s.RTTMin == 0 || r.RTTMin > 0 && r.RTTMin < s.RTTMin {
+			s.RTTMin = r.RTTMin
+		}
+	}
 }
 
 // show moves the progress bar.

@@ -1,0 +1,330 @@
+package sim_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"ndnpop/consumer"
+	"ndnpop/consumer/replica"
+	"ndnpop/fw"
+	"ndnpop/ndn"
+	"ndnpop/sim"
+	"ndnpop/strategy/strategies"
+)
+
+// replicated is a receiver behind a router, and replicas behind that.
+type replicated struct {
+	t        *testing.T
+	net      *sim.Network
+	receiver *sim.Node
+	router   *sim.Node
+	at       []*sim.Node
+	links    []*sim.Link
+	got      uint64 // bytes in their order
+	fetch    *sim.Fetch
+}
+
+// newReplicated builds it: nst chooses among all replicas, any other strategy
+// knows the first one alone. Hints lead to the replicas from the second one on.
+func newReplicated(t *testing.T, seed uint64, strategy string, size int64, links ...sim.Params) *replicated {
+	t.Helper()
+	r := &replicated{t: t, net: sim.New(sim.Config{Seed: seed, Strategies: strategies.Builtin(), Routing: sim.RouteNone})}
+	r.receiver = r.net.AddNode("receiver", sim.NodeConfig{})
+	r.router = r.net.AddNode("router", sim.NodeConfig{Strategy: strategy})
+	near := r.net.Connect(r.receiver, r.router, sim.LinkConfig{Params: sim.Params{Delay: ms}})
+	r.receiver.SetRoute("/content", near, 1)
+	for i, p := range links {
+		hint := fmt.Sprint("/r", i)
+		x := r.net.AddNode(fmt.Sprint("replica", i), sim.NodeConfig{Forwarder: fw.Config{ProducerRegions: []ndn.Name{ndn.MustName(hint)}}})
+		l := r.net.Connect(r.router, x, sim.LinkConfig{Params: p})
+		if size > 0 {
+			r.net.AddProducer(x, sim.ProducerConfig{Prefix: "/content", Size: size})
+		}
+		if i == 0 || strategy == "nst" {
+			r.router.SetRoute("/content", l, uint64(i+1))
+		}
+		r.router.SetRoute(hint, l, 1)
+		r.receiver.SetRoute(hint, near, 1)
+		r.at, r.links = append(r.at, x), append(r.links, l)
+	}
+	return r
+}
+
+// start fetches, with hints for all replicas but the first if hints is set.
+func (r *replicated) start(controller string, hints bool, set func(*consumer.Config)) {
+	r.fetch = r.net.AddFetch(r.receiver, sim.FetchConfig{
+		Name: "/content/object", Controller: controller,
+		Consumer: func(c *consumer.Config) {
+			if hints {
+				for i := range r.at[1:] {
+					c.Replicas = append(c.Replicas, consumer.Replica{Hint: []ndn.Name{ndn.MustName(fmt.Sprint("/r", i+1))}})
+				}
+			}
+			set(c)
+		},
+		OnPiece: func(p *consumer.Piece) {
+			want := make([]byte, len(p.Content))
+			sim.Content(want, r.got)
+			if !bytes.Equal(want, p.Content) {
+				r.t.Errorf("segment %d has the wrong bytes", p.Segment)
+			}
+			r.got += uint64(len(p.Content))
+		},
+	})
+}
+
+func (r *replicated) run(size uint64, limit time.Duration) consumer.Stats {
+	r.t.Helper()
+	if err := r.net.RunUntil(limit, r.fetch.Done); err != nil {
+		r.t.Fatal(err)
+	}
+	st := r.fetch.Stats()
+	if !r.fetch.Done() || r.fetch.Err() != nil || r.got != size {
+		r.t.Fatalf("done %v, %v, %d bytes of %d: %+v", r.fetch.Done(), r.fetch.Err(), r.got, size, st)
+	}
+	return st
+}
+
+func twoLevel(c *consumer.Config)    { c.TwoLevel = &replica.Config{} }
+func multiSource(c *consumer.Config) { c.MultiSource = true }
+
+func pipe(mbit int64, rtt time.Duration) sim.Params {
+	return sim.Params{Rate: mbit * 1e6, Delay: rtt / 2, Queue: max(64<<10, sim.BDP(mbit*1e6, rtt))}
+}
+
+const replicaSize = 30_000_000
+
+// Every controller leaves a replica that degrades, once, by request to the
+// network or by hint, and every byte is there.
+func TestReplicaDegrades(t *testing.T) {
+	for _, strategy := range []string{"nst", "best-route"} {
+		for _, controller := range []string{"reno", "cubic", "vegas", "bbr", "bbr-gc", "bbq", "bbr-acw", "mpc"} {
+			t.Run(strategy+"/"+controller, func(t *testing.T) {
+				r := newReplicated(t, 1, strategy, replicaSize, pipe(100, 20*ms), pipe(80, 25*ms))
+				r.start(controller, strategy != "nst", twoLevel)
+				r.net.At(1500*ms, func() {
+					if err := r.links[0].Set(pipe(10, 80*ms)); err != nil {
+						t.Error(err)
+					}
+				})
+				st := r.run(replicaSize, time.Minute)
+				sw := r.fetch.Switches()
+				if len(sw) != 1 || st.ReplicaSwitches != 1 || sw[0].Network != (strategy == "nst") {
+					t.Fatalf("%+v", sw)
+				}
+				if at := sw[0].At.Sub(sim.Epoch); at < 1500*ms || at > 3500*ms {
+					t.Errorf("switches at %v", at)
+				}
+				// The rest alone takes 10 s on the degraded path.
+				if d := r.fetch.Elapsed(); d > 6*time.Second {
+					t.Errorf("takes %v", d)
+				}
+			})
+		}
+	}
+}
+
+// Nothing degrades: nobody switches, whatever the controller does to the queue.
+func TestReplicaStays(t *testing.T) {
+	for _, controller := range []string{"aimd", "reno", "cubic", "vegas", "bbr", "bbr-gc", "bbq", "bbr-acw", "mpc"} {
+		for _, queue := range []int64{32 << 10, 200 << 10, 2 << 20} {
+			p := pipe(80, 20*ms)
+			p.Queue = queue
+			r := newReplicated(t, 3, "nst", replicaSize, p, p)
+			r.start(controller, false, twoLevel)
+			if st := r.run(replicaSize, time.Minute); st.ReplicaSwitches != 0 {
+				t.Errorf("%s, queue %d: %+v", controller, queue, r.fetch.Switches())
+			}
+		}
+	}
+}
+
+// A replica that falls silent is left within a second, or two timeouts.
+func TestReplicaFallsSilent(t *testing.T) {
+	for _, strategy := range []string{"nst", "best-route"} {
+		r := newReplicated(t, 5, strategy, replicaSize, pipe(100, 20*ms), pipe(80, 25*ms))
+		r.start("cubic", strategy != "nst", twoLevel)
+		r.net.At(time.Second, func() { r.at[0].Crash() })
+		st := r.run(replicaSize, time.Minute)
+		if sw := r.fetch.Switches(); len(sw) != 1 || sw[0].Why != replica.Interrupted || sw[0].Silent > 1100*ms {
+			t.Errorf("%s: %+v", strategy, sw)
+		}
+		if st.MaxGap > 1300*ms {
+			t.Errorf("%s: nothing came for %v", strategy, st.MaxGap)
+		}
+	}
+}
+
+// All replicas fall silent for a while: the fetch looks around, calmly, and
+// goes on.
+func TestAllReplicasFallSilent(t *testing.T) {
+	r := newReplicated(t, 5, "best-route", replicaSize, pipe(100, 20*ms), pipe(80, 25*ms), pipe(80, 25*ms))
+	r.start("cubic", true, twoLevel)
+	for i, l := range r.links {
+		r.net.At(time.Second, func() { l.BlackHole() })
+		r.net.At(time.Duration(20+i)*time.Second, func() { l.Up() })
+	}
+	st := r.run(replicaSize, 2*time.Minute)
+	if st.ReplicaSwitches > 8 {
+		t.Errorf("%d switches: %+v", st.ReplicaSwitches, r.fetch.Switches())
+	}
+	if st.MaxGap > 35*time.Second {
+		t.Errorf("back after %v", st.MaxGap)
+	}
+}
+
+// The name alone leads nowhere: the hints do, from the metadata on.
+func TestOnlyHintsLead(t *testing.T) {
+	for name, set := range map[string]func(*consumer.Config){"two-level": twoLevel, "multi-source": multiSource} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplicated(t, 7, "best-route", replicaSize, pipe(100, 20*ms), pipe(80, 25*ms), pipe(50, 25*ms))
+			r.router.RemoveRoute("/content", r.links[0])
+			r.start("cubic", true, set)
+			r.run(replicaSize, time.Minute)
+			if of := r.fetch.Replicas(); of[0].Segments != 0 || of[1].Segments == 0 {
+				t.Errorf("%+v", of)
+			}
+		})
+	}
+}
+
+// Nobody has a route: the fetch gives up as it does without replicas.
+func TestNoReplicaLeads(t *testing.T) {
+	for name, set := range map[string]func(*consumer.Config){"two-level": twoLevel, "multi-source": multiSource} {
+		for _, discover := range []string{"/content/object", "/content/object/v=1"} {
+			r := newReplicated(t, 7, "best-route", replicaSize, pipe(100, 20*ms), pipe(80, 25*ms))
+			r.start("cubic", true, set)
+			r.net.At(0, func() {
+				r.router.RemoveRoute("/content", r.links[0])
+				r.router.RemoveRoute("/r1", r.links[1])
+			})
+			f := r.net.AddFetch(r.receiver, sim.FetchConfig{Name: discover, Start: ms, Consumer: func(c *consumer.Config) {
+				c.Replicas = []consumer.Replica{{Hint: []ndn.Name{ndn.MustName("/r1")}}}
+				set(c)
+			}})
+			if err := r.net.RunUntil(5*time.Minute, f.Done); err != nil {
+				t.Fatal(err)
+			}
+			if !errors.Is(f.Err(), consumer.ErrNoRoute) || f.Elapsed() > 30*time.Second {
+				t.Errorf("%s, %s: %v after %v", name, discover, f.Err(), f.Elapsed())
+			}
+		}
+	}
+}
+
+// Several sources add up, and no segment comes twice but those raced at the
+// end.
+func TestMultiSourceAddsUp(t *testing.T) {
+	for _, controller := range []string{"reno", "cubic", "vegas", "bbr", "bbr-gc", "bbq", "bbr-acw", "mpc"} {
+		t.Run(controller, func(t *testing.T) {
+			r := newReplicated(t, 9, "best-route", replicaSize, pipe(60, 20*ms), pipe(30, 60*ms), pipe(10, 10*ms))
+			r.start(controller, true, multiSource)
+			st := r.run(replicaSize, time.Minute)
+			if err := r.net.Run(r.net.Now() + time.Second); err != nil {
+				t.Fatal(err)
+			}
+			carried := int64(0)
+			for _, l := range r.links {
+				carried += l.BA.Counters().OutPackets
+			}
+			// Data of a segment that was taken for lost may be carried twice,
+			// and the metadata is one.
+			most := int64(st.Segments+st.Races) + 1 + int64(st.Duplicates)
+			if carried > most {
+				t.Errorf("%d Data carried for %d segments, %d raced, %d duplicates", carried, st.Segments, st.Races, st.Duplicates)
+			}
+			if st.Races > 300 {
+				t.Errorf("%d races", st.Races)
+			}
+			ideal := float64(replicaSize) * 8 / 100e6
+			if got := r.fetch.Elapsed().Seconds(); got > 1.35*ideal {
+				t.Errorf("takes %.2f s, ideal are %.2f", got, ideal)
+			}
+		})
+	}
+}
+
+// Two lanes that lead to the same replica by the same path become one.
+func TestSamePathIsUsedOnce(t *testing.T) {
+	r := newReplicated(t, 9, "best-route", replicaSize, pipe(60, 20*ms), pipe(30, 60*ms))
+	r.start("cubic", false, func(c *consumer.Config) {
+		// The hint leads where the name leads.
+		c.Replicas = []consumer.Replica{{Hint: []ndn.Name{ndn.MustName("/r0")}}}
+		c.MultiSource = true
+	})
+	st := r.run(replicaSize, time.Minute)
+	if of := r.fetch.Replicas(); of[0].Segments+of[1].Segments != st.Segments || min(of[0].Segments, of[1].Segments) > st.Segments/20 {
+		t.Errorf("%+v", of)
+	}
+}
+
+// A replica that has not got the content is not used, and nothing fails.
+func TestReplicaWithoutContent(t *testing.T) {
+	for name, set := range map[string]func(*consumer.Config){"two-level": twoLevel, "multi-source": multiSource} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplicated(t, 11, "best-route", 0, pipe(100, 20*ms), pipe(80, 25*ms))
+			r.net.AddProducer(r.at[0], sim.ProducerConfig{Prefix: "/content", Size: replicaSize})
+			r.net.AddProducer(r.at[1], sim.ProducerConfig{Prefix: "/content", Sizes: func(ndn.Name) int64 { return -1 }})
+			r.start("cubic", true, set)
+			if name == "two-level" {
+				// It degrades, the other one has nothing, and the fetch comes back.
+				r.net.At(time.Second, func() {
+					if err := r.links[0].Set(pipe(10, 80*ms)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			r.run(replicaSize, 2*time.Minute)
+		})
+	}
+}
+
+// Whatever fails and comes back, in whatever order, what arrives is the
+// object, and the same seed gives the same run.
+func TestReplicasUnderFire(t *testing.T) {
+	seeds := uint64(24)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
+		run := func() (consumer.Stats, string) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			var ps []sim.Params
+			for range 2 + rng.IntN(3) {
+				p := pipe(int64(5+rng.IntN(60)), time.Duration(2+rng.IntN(60))*ms)
+				p.Loss = 0.01 * rng.Float64()
+				ps = append(ps, p)
+			}
+			strategy := []string{"nst", "best-route"}[rng.IntN(2)]
+			set := []func(*consumer.Config){twoLevel, multiSource}[rng.IntN(2)]
+			controllers := []string{"reno", "cubic", "bbr", "mpc", "vegas"}
+			r := newReplicated(t, seed, strategy, 8_000_000, ps...)
+			r.start(controllers[rng.IntN(len(controllers))], rng.IntN(4) > 0, set)
+			for range 12 {
+				l := r.links[rng.IntN(len(r.links))]
+				at := time.Duration(rng.IntN(6000)) * ms
+				if rng.IntN(2) == 0 {
+					r.net.At(at, l.BlackHole)
+				} else {
+					p := pipe(int64(1+rng.IntN(40)), time.Duration(2+rng.IntN(200))*ms)
+					r.net.At(at, func() {
+						if err := l.Set(p); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				r.net.At(at+time.Duration(rng.IntN(9000))*ms, l.Up)
+			}
+			st := r.run(8_000_000, 5*time.Minute)
+			return st, fmt.Sprint(r.fetch.Elapsed(), r.fetch.Switches(), r.fetch.Replicas())
+		}
+		a, why := run()
+		if b, again := run(); a != b || why != again {
+			t.Errorf("seed %d: two runs differ:\n%s\n%s", seed, why, again)
+		}
+	}
+}
