@@ -210,7 +210,13 @@ func (f *Plot) addBoxes(p *plot.Plot) error {
 func (f *Plot) addBars(p *plot.Plot, legend *plot.Legend) error {
 	width := vg.Points(max(4, 200/float64(max(1, len(f.Bars)*len(f.BarLabels)))))
 	for i, s := range f.Bars {
-		b, err := plotter.NewBarChart(plotter.Values(s.Values), width)
+		values := make(plotter.Values, len(s.Values))
+		for k, v := range s.Values {
+			if !math.IsNaN(v) { // not measured: no bar
+				values[k] = v
+			}
+		}
+		b, err := plotter.NewBarChart(values, width)
 		if err != nil {
 			return err
 		}
