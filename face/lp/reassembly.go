@@ -94,11 +94,12 @@ func (r *reassembler) add(now ndn.Time, sender uint64, in *ndn.LpPacket, ctr *Co
 		p = r.make(now, sender, key, in.FragCount, ctr)
 	}
 	r.last = p
-	s := &p.at[in.FragIndex]
-	switch {
-	case p.count != in.FragCount:
+	if p.count != in.FragCount {
 		ctr.InFragment++
 		return nil, nil, ErrFragment
+	}
+	s := &p.at[in.FragIndex]
+	switch {
 	case s.len != 0:
 		ctr.InDuplicate++
 		return nil, nil, nil

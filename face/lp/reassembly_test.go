@@ -46,6 +46,7 @@ func TestHostileFragments(t *testing.T) {
 		{frag(1, 0, 2, false, []byte{1}), ErrFragment},
 		{frag(1, 0, 2, true, []byte{5, 4}), nil},
 		{frag(2, 1, 3, true, []byte{1}), ErrFragment}, // another count
+		{frag(3, 2, 3, true, []byte{1}), ErrFragment}, // and an index beyond the first one
 		{frag(1, 0, 2, true, []byte{5, 4}), nil},      // again
 		{frag(10, 0, 3, true, make([]byte, 5000)), nil},
 		{frag(11, 1, 3, true, make([]byte, 5000)), ErrOversize},
@@ -59,7 +60,7 @@ func TestHostileFragments(t *testing.T) {
 		}
 	}
 	c := l.Counters()
-	if c.InFragment != 9 || c.InDuplicate != 1 || c.InOversize != 1 || c.InNetParse != 1 {
+	if c.InFragment != 10 || c.InDuplicate != 1 || c.InOversize != 1 || c.InNetParse != 1 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -217,6 +218,7 @@ func TestFieldsOfFragments(t *testing.T) {
 func FuzzReceive(f *testing.F) {
 	f.Add(interest(1), uint8(0))
 	f.Add(frag(1, 0, 2, true, []byte{5, 4}), uint8(1))
+	f.Add(append(frag(1, 0, 2, true, []byte{5, 4}), frag(3, 2, 3, true, []byte{5})...), uint8(0))
 	f.Add(unhex("6411fd034408000000000000000150"), uint8(3))
 	f.Add(unhex("64235108000000000000000962 fd0348080000000000000009500b07030801410a0401020341"), uint8(3))
 	f.Fuzz(func(t *testing.T, in []byte, mode uint8) {
