@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,10 +38,12 @@ func TestFaults(t *testing.T) {
 			{"12 first packets of a peer", nodeConf{}, faultFirstPackets},
 			{"13 one Data for several Interests", nodeConf{}, faultSeveralInterests},
 			{"14 churn in the content store", nodeConf{capacity: "1MB"}, faultChurn},
+			{"18 retransmissions that come too soon", nodeConf{}, faultSuppressed},
 			{"19 the same Nonce again", nodeConf{}, faultSameNonce},
 			{"20 hop limit", nodeConf{}, faultHopLimit},
 			{"20 MustBeFresh", nodeConf{}, faultMustBeFresh},
 			{"22 hits and misses", nodeConf{}, faultCounters},
+			{"23 load of each shard", nodeConf{}, faultShardLoad},
 			{"malformed packets", nodeConf{}, faultMalformed},
 			{"unknown fields", nodeConf{}, faultUnknownFields},
 			{"oversize", nodeConf{}, faultOversize},
@@ -316,6 +319,76 @@ func faultChurn(b *testbed) {
 	}
 	if now, _ := b.n.RSS(b.T); now > 60*mb {
 		b.Errorf("%d MB of memory", now/mb)
+	}
+}
+
+// faultSuppressed: of retransmissions that come faster than the suppression
+// interval, which doubles, next to none are forwarded; one that comes later is,
+// and the Data arrives.
+func faultSuppressed(b *testbed) {
+	d := b.dial()
+	n := name("/f", "impatient")
+	d.send(interest(n))
+	b.up.expectInterest(n)
+	b.up.ignore = append(b.up.ignore, n)
+	const out, suppressed = `ndnpop_packets_total{direction="out",kind="interest"}`, "ndnpop_interests_suppressed_total"
+	before := b.n.metrics(b.T)
+	const many = 300
+	for range many {
+		d.send(interest(n))
+	}
+	b.exchange(d)
+	after := b.n.metrics(b.T)
+	// From 10 ms on the interval doubles: 2 s have room for eight.
+	forwarded := after[out] - before[out] - 1 // that of the exchange
+	if s := after[suppressed] - before[suppressed]; s+forwarded != many || forwarded > 20 {
+		b.Errorf("of %d retransmissions %v were suppressed and %v forwarded", many, s, forwarded)
+	}
+	testbin.Eventually(b.T, patience, "a retransmission to be forwarded", func() bool {
+		d.send(interest(n))
+		return b.n.metric(b.T, out) > after[out]
+	})
+	b.up.send(data(n, "x", 0))
+	d.expectData(n)
+}
+
+// faultShardLoad: what each shard does is a metric, and ctl status tells it.
+func faultShardLoad(b *testbed) {
+	d := b.dial()
+	total := func(m map[string]float64, prefix string) (v float64) {
+		for k, x := range m {
+			if strings.HasPrefix(k, prefix) {
+				v += x
+			}
+		}
+		return v
+	}
+	const busy, packets, in = "ndnpop_shard_busy_seconds_total{", "ndnpop_shard_packets_total{", `ndnpop_packets_total{direction="in"`
+	before := b.n.metrics(b.T)
+	const rounds = 20
+	for range rounds {
+		b.exchange(d)
+	}
+	after := b.n.metrics(b.T)
+	if got := total(after, packets) - total(before, packets); got < 2*rounds || total(after, packets) != total(after, in) {
+		b.Errorf("the shards counted %v packets of %d, in all %v of %v", got, 2*rounds, total(after, packets), total(after, in))
+	}
+	if total(before, busy) <= 0 || total(after, busy) <= total(before, busy) {
+		b.Errorf("busy for %v s, then %v s", total(before, busy), total(after, busy))
+	}
+	p, code := run(b.T, b.n.unix(), "ctl", "status", "--json")
+	var status struct {
+		Shards []struct {
+			Busy    float64 `json:"busy_s"`
+			Load    *float64
+			Packets float64
+		}
+	}
+	if err := json.Unmarshal(p.Stdout.Bytes(), &status); code != 0 || err != nil {
+		b.Fatalf("ctl status ended with %d, %v: %s", code, err, p.Stderr)
+	}
+	if len(status.Shards) != 1 || status.Shards[0].Packets < total(after, packets) || status.Shards[0].Busy <= 0 || status.Shards[0].Load == nil {
+		b.Errorf("ctl status tells %s", p.Stdout)
 	}
 }
 
