@@ -24,6 +24,7 @@ type CS struct {
 	nodeIndex index
 	nodes     slab[csNode]
 	nodeCount int
+	recent    recentNode
 
 	packets int
 	hinted  int // of these, with a hint

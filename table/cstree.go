@@ -84,6 +84,9 @@ func (cs *CS) detach(slot uint32) {
 		if n.first != 0 {
 			return
 		}
+		if cs.recent.at == at+1 {
+			cs.recent.at = 0
+		}
 		cs.nodeIndex.remove(n.hash, at)
 		cs.nodeCount--
 		cs.nodes.put(at)
@@ -91,8 +94,27 @@ func (cs *CS) detach(slot uint32) {
 	}
 }
 
+// recentNode is the node that was found last. The segments of an object have
+// one parent; to remember its name spares a look at a packet, which is likely
+// to be far from the processor.
+type recentNode struct {
+	at    uint32 // 1 + node, 0 when there is none
+	hash  uint64
+	depth int
+	name  ndn.Name
+}
+
+func (r *recentNode) is(h uint64, depth int, name ndn.Name) bool {
+	// Bytes that are a whole name of depth components, and begin another name,
+	// are its first depth components.
+	return r.at != 0 && r.hash == h && r.depth == depth && name.HasPrefix(r.name)
+}
+
 // node finds the node of the first depth components of name.
 func (cs *CS) node(h uint64, depth int, name ndn.Name) (uint32, bool) {
+	if cs.recent.is(h, depth, name) {
+		return cs.recent.at - 1, true
+	}
 	prefix := name.Prefix(depth)
 	for it := cs.nodeIndex.find(h); ; {
 		at, ok := it.next()
@@ -104,6 +126,7 @@ func (cs *CS) node(h uint64, depth int, name ndn.Name) (uint32, bool) {
 			continue
 		}
 		if cs.name(cs.entries.at(cs.leaf(at))).HasPrefix(prefix) {
+			cs.recent = recentNode{at + 1, h, depth, append(cs.recent.name[:0], prefix...)}
 			return at, true
 		}
 	}

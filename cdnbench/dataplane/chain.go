@@ -50,7 +50,7 @@ func (c *chain) consumerEnv() []string { return transportEnv(c.near) }
 // should hold the object.
 func (b *bench) storeBytes(a arm) int64 {
 	if a.cached {
-		return 2 * b.size
+		return b.object(a).size * 6 / 5 // with what a packet takes beside its content
 	}
 	return 8_000_000
 }
@@ -118,7 +118,7 @@ func (b *bench) newChain(ctx context.Context, dir string, a arm) (*chain, error)
 
 func (b *bench) publish(ctx context.Context, c *chain, socket string, a arm) (err error) {
 	if a.ndnd {
-		in, err := os.Open(b.file)
+		in, err := os.Open(b.object(a).file)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (b *bench) publish(ctx context.Context, c *chain, socket string, a arm) (er
 		return err
 	}
 	defer r.Close()
-	c.put, err = peer.Start(c.dir, "put", transportEnv(socket), nil, w, b.o.Ndnpop, "put", "-p", "-s", fmt.Sprint(segmentSize), objectName, b.file)
+	c.put, err = peer.Start(c.dir, "put", transportEnv(socket), nil, w, b.o.Ndnpop, "put", "-p", "-s", fmt.Sprint(segmentSize), objectName, b.object(a).file)
 	w.Close() // the child has its own
 	if err != nil {
 		return err

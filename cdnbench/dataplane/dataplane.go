@@ -33,6 +33,7 @@ const (
 	segmentSize = 8000 // bytes of payload; both producers use it
 	fullSize    = 200_000_000
 	quickSize   = 20_000_000
+	largeSize   = 10 * fullSize
 	defaultRuns = 5
 )
 
@@ -41,6 +42,7 @@ type arm struct {
 	name   string
 	chain  []string // transports between the forwarders; empty: one forwarder
 	cached bool     // the second fetch is measured
+	large  bool     // of the object that is ten times as large
 	ndnd   bool
 	cat    []string // flags of ndnpop cat
 }
@@ -56,10 +58,14 @@ func arms() []arm {
 		{name: "ndnd unix, cached", ndnd: true, cached: true},
 		{name: "ndnpop unix, cached", cached: true, cat: plain},
 		{name: "ndnpop unix, cached, digests verified", cached: true},
+		{name: "ndnpop unix, 2 GB", large: true, cat: plain},
+		{name: "ndnpop unix, cached, 2 GB", large: true, cached: true, cat: plain},
+		{name: "ndnpop unix, cached, 2 GB, digests verified", large: true, cached: true},
 		{name: "ndnd two over tcp", ndnd: true, chain: []string{"tcp"}},
 		{name: "ndnpop two over tcp", chain: []string{"tcp"}, cat: plain},
 		{name: "ndnd two over udp", ndnd: true, chain: []string{"udp"}},
 		{name: "ndnpop two over udp", chain: []string{"udp"}, cat: plain},
+		{name: "ndnpop two over udp, 2 GB", large: true, chain: []string{"udp"}, cat: plain},
 	}
 }
 
@@ -83,19 +89,30 @@ func (s Scenario) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "object")
-	want, err := writeObject(file, o.Seed, size)
-	if err != nil {
-		return nil, err
+	b := &bench{o: o, ndnd: ndnd, dir: dir}
+	large := int64(0) // a small object shows starting up, and one is enough to see that it runs
+	if !o.Quick {
+		large = largeSize
+	}
+	for i, n := range []int64{size, large} {
+		if n == 0 {
+			continue
+		}
+		b.objects[i] = object{file: filepath.Join(dir, fmt.Sprintf("object%d", i)), size: n}
+		if b.objects[i].want, err = writeObject(b.objects[i].file, o.Seed, n); err != nil {
+			return nil, err
+		}
 	}
 	r := &cdnbench.Result{Scenario: s.Name(), Seed: o.Seed, Runs: runs, Environment: cdnbench.Environment()}
 	r.Environment["object"] = fmt.Sprintf("%d bytes in segments of %d", size, segmentSize)
 	r.Environment["ndnd"] = peer.NdndVersion
-	b := &bench{o: o, ndnd: ndnd, dir: dir, file: file, size: size, want: want}
 	// Run 0 is not counted: it checks the bytes and warms the machine up. The
 	// arms take turns, so that drift of the machine meets all of them.
 	for run := range runs + 1 {
 		for _, a := range arms() {
+			if b.object(a).size == 0 {
+				continue
+			}
 			m, err := b.measure(ctx, a, run == 0)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -118,14 +135,26 @@ func (s Scenario) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 			}
 		}
 	}
+	measure := fullMeasure
+	if o.Quick {
+		measure = quickMeasure
+	}
+	for run := range runs {
+		if err := b.measurePackets(ctx, r, run+1, measure); err != nil {
+			return nil, err
+		}
+	}
 	r.Question = "How fast does an object cross one and two forwarders on this machine, and what does it cost in processor time and memory?"
 	r.Setup = "All processes share the machine's processors. Forwarders, producer and consumer are started afresh for each run; the arms take turns, so that a drift of the machine meets all of them. " +
 		"ndnd segments and signs the whole object before it registers, and its consumer verifies nothing; ndnpop signs each segment when it is asked for, which is part of the measured time. " +
-		"The consumer's output is discarded. Time to first byte counts from the start of the consumer's process."
+		"The consumer's output is discarded. Time to first byte counts from the start of the consumer's process. " +
+		"Packet rates: a load on two UDP sockets, in a process of its own, asks for one-segment objects, a window of them at a time, through one forwarder; beside it, through a relay that has the forwarder's sockets and batches and only copies. " +
+		"Delays are those of a second load, at half that rate."
 	r.Summarise()
 	plot(r)
 	if !o.Quick { // a small object shows starting up, not the data plane
 		expect(r)
+		expectPackets(r)
 	}
 	return r, nil
 }
@@ -159,6 +188,12 @@ func expect(r *cdnbench.Result) {
 		ratio("ndnpop unix", "ndnd unix", "cpu_s_per_gb"), math.Inf(-1), 0.5)
 	r.Expect("goodput of two forwarders over UDP, ndnpop to ndnd", "at least 4 times",
 		ratio("ndnpop two over udp", "ndnd two over udp", "goodput_mbps"), 4, math.Inf(1))
+	r.Expect("goodput of two ndnpop over UDP, 2 GB to 200 MB", "no slower in the long run: at least 0.9",
+		ratio("ndnpop two over udp, 2 GB", "ndnpop two over udp", "goodput_mbps"), 0.9, math.Inf(1))
+	r.Expect("CPU per GB over Unix, ndnpop, 2 GB", "at most 2.6 s, all processes, signing while it serves",
+		r.Arms["ndnpop unix, 2 GB"]["cpu_s_per_gb"].Median, math.Inf(-1), 2.6)
+	r.Expect("CPU per GB from the content store, ndnpop, 2 GB", "at most 1.3 s, which is 12 Gbit/s of two processors",
+		r.Arms["ndnpop unix, cached, 2 GB"]["cpu_s_per_gb"].Median, math.Inf(-1), 1.3)
 	r.Expect("datagrams lost to full socket buffers, two ndnpop over UDP", "none",
 		r.Arms["ndnpop two over udp"]["udp_buffer_errors"].Max, math.Inf(-1), 0)
 }
@@ -182,13 +217,25 @@ func writeObject(path string, seed uint64, size int64) (sum [32]byte, err error)
 	return [32]byte(h.Sum(nil)), errors.Join(err, f.Close())
 }
 
-type bench struct {
-	o    cdnbench.Options
-	ndnd string
-	dir  string
+// object is what is moved.
+type object struct {
 	file string
 	size int64
 	want [32]byte
+}
+
+type bench struct {
+	o       cdnbench.Options
+	ndnd    string
+	dir     string
+	objects [2]object // the usual and the large one
+}
+
+func (b *bench) object(a arm) *object {
+	if a.large {
+		return &b.objects[1]
+	}
+	return &b.objects[0]
 }
 
 // measure makes a fresh chain and one transfer over it.
@@ -215,7 +262,7 @@ func (b *bench) measure(ctx context.Context, a arm, check bool) (_ map[string]fl
 		if _, err := b.fetch(ctx, c, a, h); err != nil {
 			return nil, err
 		}
-		if !bytes.Equal(h.Sum(nil), b.want[:]) {
+		if !bytes.Equal(h.Sum(nil), b.object(a).want[:]) {
 			return nil, errors.New("the bytes that arrived are not those of the object")
 		}
 		if !a.cached {
@@ -248,13 +295,14 @@ func (b *bench) measure(ctx context.Context, a arm, check bool) (_ map[string]fl
 	if err != nil {
 		return nil, err
 	}
-	gb := float64(b.size) / 1e9
+	size := float64(b.object(a).size)
+	gb := size / 1e9
 	fw := (after.fw.CPU - before.fw.CPU).Seconds() / gb
 	put := (after.put.CPU - before.put.CPU).Seconds() / gb
 	ct := u.CPU.Seconds() / gb
 	m := map[string]float64{
-		"goodput_mbps":           float64(b.size) * 8 / elapsed / 1e6,
-		"packets_per_s":          math.Ceil(float64(b.size)/segmentSize) / elapsed,
+		"goodput_mbps":           size * 8 / elapsed / 1e6,
+		"packets_per_s":          math.Ceil(size/segmentSize) / elapsed,
 		"cpu_s_per_gb":           fw + put + ct,
 		"forwarder_cpu_s_per_gb": fw,
 		"put_cpu_s_per_gb":       put,

@@ -60,7 +60,7 @@ func newBenchCmd(e *env) *cobra.Command {
 		Args:    usageArgs(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchListCmd(e), newBenchRunCmd(e))
+	c.AddCommand(newBenchListCmd(e), newBenchRunCmd(e), newBenchRelayCmd())
 	return c
 }
 

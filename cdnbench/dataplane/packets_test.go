@@ -1,0 +1,28 @@
+package dataplane
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"ndnpop/cdnbench"
+	"ndnpop/internal/testbin"
+)
+
+// TestPackets: each size gets through each device.
+func TestPackets(t *testing.T) {
+	r := &cdnbench.Result{}
+	b := &bench{o: cdnbench.Options{Ndnpop: testbin.Ndnpop(t), Log: os.Stderr}, dir: t.TempDir()}
+	if err := b.measurePackets(t.Context(), r, 1, 200*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	r.Summarise()
+	for _, s := range packetSizes {
+		for _, d := range devices {
+			m := r.Arms[packetArm(d.name, s.size)]
+			if m["pairs_per_s"].Median <= 0 || m["pairs_per_cpu_s"].Median <= 0 || m["delay_p99_us"].Median <= 0 {
+				t.Errorf("%s, %d bytes: %v", d.name, s.size, m)
+			}
+		}
+	}
+}
