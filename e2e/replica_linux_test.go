@@ -44,6 +44,7 @@ func newReplicas(t *testing.T, strategy string, toBoth bool) *replicas {
 type replicaSummary struct {
 	Switches int `json:"replica_switches"`
 	Log      []struct {
+		T             float64 `json:"t_s"`
 		From, To, Why string
 		Network       bool
 	} `json:"switches"`
@@ -51,6 +52,7 @@ type replicaSummary struct {
 		Name     string
 		Segments int64
 	}
+	Elapsed  float64 `json:"elapsed_s"`
 	Complete bool
 }
 

@@ -99,15 +99,20 @@ func pipe(mbit int64, rtt time.Duration) sim.Params {
 const replicaSize = 30_000_000
 
 // Every controller leaves a replica that degrades, once, by request to the
-// network or by hint, and every byte is there.
+// network or by hint, and every byte is there; also where the queue is so long
+// that the controller's own share of it looks like heavy congestion.
 func TestReplicaDegrades(t *testing.T) {
-	for _, strategy := range []string{"nst", "best-route"} {
+	for i, strategy := range []string{"nst", "best-route", "nst", "best-route"} {
 		for _, controller := range []string{"reno", "cubic", "vegas", "bbr", "bbr-gc", "bbq", "bbr-acw", "mpc"} {
-			t.Run(strategy+"/"+controller, func(t *testing.T) {
-				r := newReplicated(t, 1, strategy, replicaSize, pipe(100, 20*ms), pipe(80, 25*ms))
+			t.Run(fmt.Sprint(i, strategy, controller), func(t *testing.T) {
+				before, after := pipe(100, 20*ms), pipe(10, 80*ms)
+				if i > 1 {
+					before.Queue, after.Queue = 600_000, 600_000
+				}
+				r := newReplicated(t, 1, strategy, replicaSize, before, pipe(80, 25*ms))
 				r.start(controller, strategy != "nst", twoLevel)
 				r.net.At(1500*ms, func() {
-					if err := r.links[0].Set(pipe(10, 80*ms)); err != nil {
+					if err := r.links[0].Set(after); err != nil {
 						t.Error(err)
 					}
 				})
@@ -116,11 +121,16 @@ func TestReplicaDegrades(t *testing.T) {
 				if len(sw) != 1 || st.ReplicaSwitches != 1 || sw[0].Network != (strategy == "nst") {
 					t.Fatalf("%+v", sw)
 				}
-				if at := sw[0].At.Sub(sim.Epoch); at < 1500*ms || at > 3500*ms {
+				// With the long queue a round trip takes more than half a second.
+				latest, longest := 3500*ms, 6*time.Second
+				if i > 1 {
+					latest, longest = 5*time.Second, 8*time.Second
+				}
+				if at := sw[0].At.Sub(sim.Epoch); at < 1500*ms || at > latest {
 					t.Errorf("switches at %v", at)
 				}
 				// The rest alone takes 10 s on the degraded path.
-				if d := r.fetch.Elapsed(); d > 6*time.Second {
+				if d := r.fetch.Elapsed(); d > longest {
 					t.Errorf("takes %v", d)
 				}
 			})

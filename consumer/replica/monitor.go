@@ -86,6 +86,30 @@ func (f *floor) at(now ndn.Time, window time.Duration) time.Duration {
 	return least
 }
 
+// crest is the highest rate of a time window.
+type crest struct {
+	max  [baseSlots]float64
+	slot [baseSlots]int64
+}
+
+func (c *crest) add(now ndn.Time, window time.Duration, rate float64) {
+	n := int64(now) / int64(window/baseSlots)
+	i := n % baseSlots
+	if c.slot[i] != n || rate > c.max[i] {
+		c.slot[i], c.max[i] = n, rate
+	}
+}
+
+func (c *crest) at(now ndn.Time, window time.Duration) (most float64) {
+	n := int64(now) / int64(window/baseSlots)
+	for i := range c.max {
+		if n-c.slot[i] < baseSlots {
+			most = max(most, c.max[i])
+		}
+	}
+	return most
+}
+
 // hostDelay is what batches and wake-ups in hosts make of an RTT, in the ordinary
 // run of things: an RTTbase below it counts as this.
 const hostDelay = 2 * time.Millisecond
@@ -111,7 +135,7 @@ type monitor struct {
 	peak       float64
 	flat       int
 	suspicious int
-	before     float64 // rate before the suspicious rounds
+	rates      crest // of the last ten seconds
 	// Highest rate of a suspicious round in the present and the last period.
 	best, lastBest float64
 	bestAt         ndn.Time // when the present one began
@@ -126,15 +150,17 @@ func (m *monitor) reset(now ndn.Time) {
 	m.meter.reset(now)
 }
 
-// span is the time over which CurrentRate is measured.
-func (m *monitor) span() time.Duration { return max(time.Second, 10*m.rtt) }
-
-// rate is CurrentRate: bytes per second over max(1 s, 10 RTT), but not less
-// than the path gave in a round trip since the congestion began, for a
+// rate is CurrentRate: bytes per second over max(1 s, 10 RTTbase), but not less
+// than the path gave in a round trip under congestion just now, for a
 // controller may pause by itself, as BBR does to measure the RTT.
 func (m *monitor) rate(now ndn.Time) float64 {
-	return max(m.meter.rate(now, m.span()), m.best, m.lastBest)
+	return max(m.meter.rate(now, max(time.Second, 10*m.known)), m.best, m.lastBest)
 }
+
+// before is the rate before the congestion: the highest of the last ten
+// seconds. A controller that fills the queue by itself has an RTT as under heavy
+// congestion long before anything happens to its path.
+func (m *monitor) before(now ndn.Time) float64 { return m.rates.at(now, m.cfg.BaseWindow) }
 
 func (m *monitor) data(s *Sample) {
 	m.heard, m.timeouts = s.Now, 0
@@ -149,7 +175,22 @@ func (m *monitor) data(s *Sample) {
 
 // round ends a round trip.
 func (m *monitor) round(now ndn.Time) {
-	r := 0.0
+	r := m.roundRate(now)
+	if m.roundMin == 0 && m.suspicious == 0 {
+		return // nothing but repetitions, which have no RTT
+	}
+	if !m.exceeds(now) {
+		m.suspicious, m.best, m.lastBest = 0, 0, 0
+		m.base.add(now, m.cfg.BaseWindow, m.rtt)
+		m.known = m.base.at(now, m.cfg.BaseWindow)
+	} else if m.suspicious++; m.suspicious > 1 { // the first one is a mixture
+		m.bestRate(now, r)
+	}
+	m.note(now)
+}
+
+// roundRate is the rate of the round that ends, which it looks at for growth.
+func (m *monitor) roundRate(now ndn.Time) (r float64) {
 	if took := now.Sub(m.roundAt); took > 0 {
 		if r = float64(m.meter.total-m.roundBytes) / took.Seconds(); r >= growth*m.peak {
 			m.peak, m.flat = r, 0
@@ -158,37 +199,32 @@ func (m *monitor) round(now ndn.Time) {
 		}
 	}
 	m.roundAt, m.roundBytes = now, m.meter.total
-	if m.roundMin == 0 {
-		return // nothing but repetitions
-	}
-	m.rtt, m.roundMin = m.roundMin, 0
-	if b := m.base.at(now, m.cfg.BaseWindow); b > 0 {
-		m.known = b
-		if b = max(b, hostDelay); float64(m.rtt-b) > m.cfg.Delta*float64(b) {
-			if m.suspicious++; m.suspicious > 1 { // the first one is a mixture
-				m.bestRate(now, r)
-			}
-			return
-		}
-	}
-	m.suspicious, m.best, m.lastBest = 0, 0, 0
-	m.base.add(now, m.cfg.BaseWindow, m.rtt)
-	m.known = m.base.at(now, m.cfg.BaseWindow)
-	m.before = m.rate(now)
+	return r
 }
 
-// last is the rate to remember a replica by: under congestion, what it gave then
-// and not the mean with the time before.
-func (m *monitor) last(now ndn.Time) float64 {
-	if b := max(m.best, m.lastBest); b > 0 {
-		return b
+// exceeds reports whether the RTT of the round that ends is beyond the bound of
+// (2). A round of nothing but repetitions is no better than the one before.
+func (m *monitor) exceeds(now ndn.Time) bool {
+	if m.roundMin == 0 {
+		return true
 	}
-	return m.rate(now)
+	m.rtt, m.roundMin = m.roundMin, 0
+	b := m.base.at(now, m.cfg.BaseWindow)
+	if b == 0 {
+		return false
+	}
+	m.known = b
+	b = max(b, hostDelay)
+	return float64(m.rtt-b) > m.cfg.Delta*float64(b)
 }
+
+// bestSpan is the least time that the rate of a suspicious round counts: longer
+// than BBR's pauses.
+const bestSpan = 500 * time.Millisecond
 
 // bestRate takes the rate of a suspicious round.
 func (m *monitor) bestRate(now ndn.Time, r float64) {
-	if now.Sub(m.bestAt) > m.span() {
+	if now.Sub(m.bestAt) > max(bestSpan, 3*m.rtt) {
 		m.bestAt, m.lastBest, m.best = now, m.best, 0
 	}
 	m.best = max(m.best, r)

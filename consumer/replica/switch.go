@@ -229,7 +229,7 @@ func (s *Switch) future(now ndn.Time, r *row) (rate float64, rtt time.Duration) 
 			return r.rate, rtt
 		}
 	}
-	return s.cfg.Unknown * s.mon.before, rtt
+	return s.cfg.Unknown * s.mon.before(now), rtt
 }
 
 // latest is the row of a number that was measured last.

@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ndnpop/cdnbench/emunet"
+	"ndnpop/internal/testbin"
+)
+
+// TestReplicaDegrades: in the middle of a transfer the path to one of two
+// replicas becomes slow and long, as in the paper of 2LCCM, between processes
+// over emulated links. The rest comes from the other replica: by the network's
+// choice, by hint, or because both are used anyway.
+func TestReplicaDegrades(t *testing.T) {
+	if err := emunet.Supported(); err != nil {
+		t.Skip(err)
+	}
+	file := randomFile(t, 20*mb, 4)
+	for name, c := range map[string]struct {
+		strategy string
+		flags    []string
+		switches int
+	}{
+		"network, cubic": {"nst", []string{"--two-level"}, 1},
+		"network, bbr":   {"nst", []string{"--two-level", "-p", "bbr"}, 1},
+		"hint, cubic":    {"best-route", []string{"--replicas", "/s2"}, 1},
+		"both, bbr":      {"best-route", []string{"--replicas", "/s2", "--multi-source", "-p", "bbr"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, late := degrade(t, file, c.strategy, c.flags)
+			// A machine that is short of processors degrades paths, too.
+			if s.Switches < c.switches || s.Switches > 2*c.switches {
+				t.Errorf("%+v", s.Log)
+			}
+			if late < 8*mb {
+				t.Errorf("%d bytes came from the second replica", late)
+			}
+		})
+	}
+}
+
+// degrade fetches the file, and tells how much came over the second replica's
+// link.
+func degrade(t *testing.T, file, strategy string, flags []string) (s replicaSummary, second int64) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := emunet.New(emunet.Options{Seed: 1})
+	must(err)
+	t.Cleanup(func() { must(n.Close()) })
+	hosts := map[string]*emunet.Host{}
+	for _, h := range []string{"edge", "s1", "s2"} {
+		hosts[h], err = n.AddHost(h)
+		must(err)
+	}
+	path := func(mbit int64, rtt time.Duration) emunet.Params {
+		return emunet.Params{Rate: mbit * 1e6, Delay: rtt / 2, Queue: 300_000}
+	}
+	link := func(to string, p emunet.Params) *emunet.Link {
+		l, err := n.AddLink(hosts["edge"], hosts[to], emunet.LinkConfig{AB: p, BA: p})
+		must(err)
+		return l
+	}
+	l1, l2 := link("s1", path(50, 20*time.Millisecond)), link("s2", path(40, 30*time.Millisecond))
+	must(n.RouteAll())
+	dir, err := os.MkdirTemp("", "e2e-")
+	must(err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	conf := fmt.Sprintf("[[strategy]]\nprefix = \"/content\"\nstrategy = %q\n", strategy)
+	route := func(prefix, face string, cost int) {
+		conf += fmt.Sprintf("[[route]]\nprefix = %q\nface = %q\ncost = %d\n", prefix, face, cost)
+	}
+	for name, l := range map[string]*emunet.Link{"s1": l1, "s2": l2} {
+		conf += fmt.Sprintf("[[face]]\nname = %q\nuri = \"udp4://%s:6363\"\n", name, l.B.Prefix.Addr())
+	}
+	route("/content", "s1", 1)
+	route("/s2", "s2", 1)
+	if strategy == "nst" {
+		route("/content", "s2", 2)
+	}
+	edge := startIn(t, dir, hosts["edge"], conf)
+	for _, h := range []string{"s1", "s2"} {
+		node := startIn(t, dir, hosts[h], fmt.Sprintf("[network]\nproducer_regions = [\"/%s\"]\n", h))
+		_, said := start(t, hosts[h], node.sock, "put", "/content/file", file, "--version", "1")
+		testbin.Eventually(t, patience, "put to serve", func() bool { return said.Contains("fetch it with") })
+	}
+	out, stats := filepath.Join(dir, "out"), filepath.Join(dir, "stats.json")
+	cat, _ := start(t, hosts["edge"], edge.sock, append([]string{"cat", "/content/file", "-o", out, "--stats", stats, "--progress", "never"}, flags...)...)
+	testbin.Eventually(t, patience, "a third to be through", func() bool {
+		c, err := l1.Counters(emunet.BA)
+		must(err)
+		return c.OutBytes > 7*mb
+	})
+	must(l1.SetBoth(path(8, 80*time.Millisecond)))
+	if err := cat.Wait(); err != nil {
+		t.Fatalf("cat: %v", err)
+	}
+	sameFile(t, out, file)
+	b, err := os.ReadFile(stats)
+	must(err)
+	must(json.Unmarshal(b, &s))
+	c, err := l2.Counters(emunet.BA)
+	must(err)
+	t.Logf("%.2f s, %+v", s.Elapsed, s.Log)
+	return s, c.OutBytes
+}
