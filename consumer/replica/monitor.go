@@ -218,6 +218,22 @@ func (m *monitor) exceeds(now ndn.Time) bool {
 	return float64(m.rtt-b) > m.cfg.Delta*float64(b)
 }
 
+// note takes the present rate for before, once it is one of some time.
+func (m *monitor) note(now ndn.Time) {
+	if now.Sub(m.meter.began) >= bestSpan {
+		m.rates.add(now, m.cfg.BaseWindow, m.meter.rate(now, max(time.Second, 10*m.known)))
+	}
+}
+
+// last is the rate to remember a replica by: under congestion, what it gave then
+// and not the mean with the time before.
+func (m *monitor) last(now ndn.Time) float64 {
+	if b := max(m.best, m.lastBest); b > 0 {
+		return b
+	}
+	return m.rate(now)
+}
+
 // bestSpan is the least time that the rate of a suspicious round counts: longer
 // than BBR's pauses.
 const bestSpan = 500 * time.Millisecond
