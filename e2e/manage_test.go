@@ -108,6 +108,8 @@ func TestManageNdnd(t *testing.T) {
 	s.do("face list", 0, `unix://|fd://`)
 	s.do("face create "+far+" --persistency permanent", 0, `(\d+)`)
 	s.do("face list --json", 0, `"remote": ?"`+far)
+	s.do("face update "+far+" --reliability on", 1, "did not turn reliability on")
+	s.do("face update "+far+" --congestion-marking off", 0)
 	s.do("route add /ctl "+far+" --cost 10", 0)
 	s.do("route list", 0, `/ctl\s`)
 	s.do("fib list", 0, `/ctl\s`)
@@ -121,5 +123,8 @@ func TestManageNdnd(t *testing.T) {
 	s.do("face destroy "+far, 0)
 	s.do("face destroy "+far, 1, "does not exist")
 	// What ndnd lacks is told, and soon.
-	s.do("cs erase /ctl", 5)
+	s.do("cs erase /ctl", 5, "no answer")
+	for _, args := range []string{"events", "strategy trace /ctl", "strategy list --available", "nst /ctl"} {
+		s.do(args, 1, "501", "this forwarder does not have it")
+	}
 }

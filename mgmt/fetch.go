@@ -144,7 +144,7 @@ func (f *Fetch) Receive(d *ndn.Data) bool {
 		return false
 	}
 	if d.ContentType == ndn.ContentNack {
-		f.refused(d)
+		f.fail(Refusal(d))
 		return true
 	}
 	c, _ := d.Name.At(-1)
@@ -152,6 +152,11 @@ func (f *Fetch) Receive(d *ndn.Data) bool {
 	if f.base == nil {
 		f.landed(flight{discover: true})
 		if !segmented {
+			// ndnd answers what it does not know as if it were a command.
+			if err := Refusal(d); err != nil {
+				f.fail(err)
+				return true
+			}
 			// One packet that is the whole.
 			f.base, f.lastSeen = d.Name.Clone(), true
 			f.store(0, d)
@@ -178,12 +183,18 @@ func (f *Fetch) Receive(d *ndn.Data) bool {
 	return true
 }
 
-func (f *Fetch) refused(d *ndn.Data) {
-	if r, err := ParseControlResponse(d.Content); err == nil {
-		f.fail(&StatusError{r.Code, r.Text, r.Body})
-		return
+// Refusal is the error of a Data that refuses to tell what was asked for: a
+// *StatusError if it carries a ControlResponse, ErrMalformed if it is another
+// application Nack; nil if it is no refusal.
+func Refusal(d *ndn.Data) error {
+	r, err := ParseControlResponse(d.Content)
+	switch {
+	case err == nil && !r.OK():
+		return &StatusError{r.Code, r.Text, r.Body}
+	case d.ContentType == ndn.ContentNack:
+		return fmt.Errorf("%w: application nack for %s", ErrMalformed, d.Name)
 	}
-	f.fail(fmt.Errorf("%w: application nack for %s", ErrMalformed, d.Name))
+	return nil
 }
 
 func (f *Fetch) store(seg uint64, d *ndn.Data) {

@@ -146,13 +146,16 @@ func TestFetchFailures(t *testing.T) {
 		}
 	})
 	t.Run("refused", func(t *testing.T) {
-		f := NewFetch(name, 100)
-		f.Next(1, 1)
-		r := ControlResponse{Code: 403, Text: "no"}
-		f.Receive(data(t, ndn.DataFields{Name: name, ContentType: ndn.ContentNack, Content: r.AppendTo(nil)}))
-		var st *StatusError
-		if _, err := f.Content(); !errors.As(err, &st) || st.Code != 403 {
-			t.Error(err)
+		// NFD says so with an application Nack, ndnd with plain content.
+		for _, typ := range []uint64{ndn.ContentNack, 0} {
+			f := NewFetch(name, 100)
+			f.Next(1, 1)
+			r := ControlResponse{Code: 403, Text: "no"}
+			f.Receive(data(t, ndn.DataFields{Name: name, ContentType: typ, Content: r.AppendTo(nil)}))
+			var st *StatusError
+			if _, err := f.Content(); !errors.As(err, &st) || st.Code != 403 {
+				t.Error(err)
+			}
 		}
 	})
 	t.Run("too large", func(t *testing.T) {

@@ -165,3 +165,17 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%v, %v", seen, err)
 	}
 }
+
+// A forwarder without events may say so as if it had been sent a command.
+func TestNoEvents(t *testing.T) {
+	c, _ := connect(t, func(i *ndn.Interest) ([]byte, *ndn.LpFields) {
+		r := mgmt.ControlResponse{Code: 501, Text: "Unknown verb"}
+		return dataWire(t, ndn.DataFields{Name: i.Name, Content: r.AppendTo(nil)}), nil
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := c.Events(ctx, func(mgmt.FaceEvent) error { return nil })
+	if st := new(mgmt.StatusError); !errors.As(err, &st) || st.Code != 501 {
+		t.Error(err)
+	}
+}

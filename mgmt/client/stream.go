@@ -81,17 +81,10 @@ func (c *Client) follow(ctx context.Context, prefix ndn.Name, lifetime time.Dura
 			if d.Parse(p.wire) != nil || asked == nil || !d.Name.HasPrefix(asked) {
 				return
 			}
-			if d.ContentType == ndn.ContentNack {
-				if r, err := mgmt.ParseControlResponse(d.Content); err == nil {
-					failed = &mgmt.StatusError{Code: r.Code, Text: r.Text, Body: r.Body}
-				} else {
-					failed = fmt.Errorf("%w: application nack for %s", mgmt.ErrMalformed, d.Name)
-				}
-				return
-			}
 			last, _ := d.Name.At(-1)
 			seq, ok := last.NumberAs(ndn.TypeSequenceNum)
-			if !ok {
+			if !ok || d.ContentType == ndn.ContentNack {
+				failed = mgmt.Refusal(&d)
 				return
 			}
 			following, next, asked = true, seq+1, nil

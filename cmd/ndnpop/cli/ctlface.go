@@ -223,6 +223,9 @@ is an error that names it.`,
 				if err != nil {
 					return err
 				}
+				if err := ignored(&p, b); err != nil {
+					return fmt.Errorf("face %d was created, but %w", b.FaceID.GetOr(0), err)
+				}
 				return s.say(bodyOut(b), "face %d: %s, local %s, %s", b.FaceID.GetOr(0), safe(b.URI), safe(b.LocalURI), nameOf(persistencies, b.Persistency.GetOr(0)))
 			})
 		},
@@ -254,12 +257,33 @@ func newFaceUpdateCmd(f *ctlFlags) *cobra.Command {
 				if err != nil {
 					return refusedProperties(gone(err, face.FaceID))
 				}
+				if err := ignored(&p, b); err != nil {
+					return fmt.Errorf("face %d: %w", face.FaceID, err)
+				}
 				return s.say(bodyOut(b), "face %d: %s, %s", face.FaceID, nameOf(persistencies, b.Persistency.GetOr(0)), orNone(faceFlagNames(b.Flags.GetOr(0))))
 			})
 		},
 	}
 	o.add(c, "")
 	return c
+}
+
+// ignored is the error of a forwarder that answered 200 and did not do all that
+// was asked for: ndnd knows neither reliability nor marking by command.
+func ignored(p, answer *mgmt.ControlParameters) error {
+	want, got := p.Flags.GetOr(0), answer.Flags.GetOr(0)
+	diff := (want ^ got) & p.Mask.GetOr(0)
+	var what []string
+	if on := faceFlagNames(diff & want); len(on) > 0 {
+		what = append(what, strings.Join(on, ", ")+" on")
+	}
+	if off := faceFlagNames(diff &^ want); len(off) > 0 {
+		what = append(what, strings.Join(off, ", ")+" off")
+	}
+	if len(what) == 0 {
+		return nil
+	}
+	return fmt.Errorf("this forwarder did not turn %s", strings.Join(what, " and "))
 }
 
 // refusedProperties names the properties that an update cannot have: the body
