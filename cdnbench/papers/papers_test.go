@@ -16,7 +16,7 @@ import (
 func tinies() []cdnbench.Scenario {
 	return []cdnbench.Scenario{
 		Loss{true}, Replica{true}, Fairness{true}, MpcSingle{true}, MpcFlows{true}, MpcBuffers{true}, Mixture{true}, Marking{true},
-		HopByHop{true}, HopFairness{true}, CdnSim{true},
+		HopByHop{true}, HopFairness{true}, CdnSim{true}, Scale{true},
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func virtual() []cdnbench.Scenario {
 	return []cdnbench.Scenario{
 		papers.Loss{}, papers.Replica{}, papers.Fairness{}, papers.MpcSingle{}, papers.MpcFlows{}, papers.MpcBuffers{},
-		papers.Mixture{}, papers.Marking{}, papers.HopByHop{}, papers.HopFairness{}, papers.CdnSim{},
+		papers.Mixture{}, papers.Marking{}, papers.HopByHop{}, papers.HopFairness{}, papers.CdnSim{}, papers.Scale{},
 	}
 }
 
