@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,5 +128,73 @@ func TestManageNdnd(t *testing.T) {
 	s.do("cs erase /ctl", 5, "no answer")
 	for _, args := range []string{"events", "strategy trace /ctl", "strategy list --available", "nst /ctl"} {
 		s.do(args, 1, "501", "this forwarder does not have it")
+	}
+}
+
+// TestFaceEvents: ctl events tells of everything that happens to a face, in
+// order: it comes, its peer goes and comes back, it is destroyed.
+func TestFaceEvents(t *testing.T) {
+	n := startNode(t, nodeConf{})
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conns := make(chan net.Conn, 16)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				close(conns)
+				return
+			}
+			conns <- c
+		}
+	}()
+	events := ndnpop(t, n.unix(), "ctl", "events", "--json")
+	ctl := func(args ...string) {
+		t.Helper()
+		if p, code := run(t, n.unix(), append([]string{"ctl", "face"}, args...)...); code != 0 {
+			t.Fatalf("%v ended with %d: %s", args, code, p.Stderr)
+		}
+	}
+	// Whether the command listens already cannot be seen from outside.
+	other := deaf(t)
+	testbin.Eventually(t, patience, "the first event", func() bool {
+		ctl("create", other)
+		ctl("destroy", other)
+		return events.Stdout.Contains("destroyed")
+	}, events)
+	uri := "tcp4://" + l.Addr().String()
+	told := func() (list []string) {
+		for line := range strings.Lines(events.Stdout.String()) {
+			var e struct{ Event, Remote, Persistency string }
+			if err := json.Unmarshal([]byte(line), &e); err != nil && strings.HasSuffix(line, "\n") {
+				t.Fatalf("%q: %v", line, err)
+			}
+			if e.Remote == uri && e.Persistency == "permanent" {
+				list = append(list, e.Event)
+			}
+		}
+		return list
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		testbin.Eventually(t, patience, "the events "+strings.Join(want, ", "), func() bool { return len(told()) >= len(want) }, events)
+		if got := told(); !slices.Equal(got, want) {
+			t.Fatalf("told %v, want %v", got, want)
+		}
+	}
+	ctl("create", uri, "--persistency", "permanent")
+	c := <-conns
+	expect("created")
+	c.Close()
+	c = <-conns
+	defer c.Close()
+	expect("created", "down", "up")
+	ctl("destroy", uri)
+	expect("created", "down", "up", "destroyed")
+	if code := events.Stop(t, patience); code != 0 {
+		t.Errorf("events ended with %d", code)
 	}
 }
