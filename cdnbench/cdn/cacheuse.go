@@ -14,8 +14,11 @@ import (
 // has received, headers included, when it is steered to the other intermediate.
 type cacheUse struct{ size, switchAt int64 }
 
+// paperObject is the size of the paper's object.
+const paperObject = 100_000_000
+
 func runCacheUse(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err error) {
-	c := cacheUse{100_000_000, 10_000_000}
+	c := cacheUse{paperObject, 10_000_000}
 	if o.Quick {
 		c = cacheUse{20_000_000, 2_000_000}
 	}
@@ -29,7 +32,28 @@ func runCacheUse(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 		return nil, err
 	}
 	l.Summarise()
-	return l.Result, nil
+	reportCacheUse(l, c)
+	return l.finish(), nil
+}
+
+func reportCacheUse(l *lab, c cacheUse) {
+	l.describe("How much do the intermediate caches hold when the path changes in the middle of an object?",
+		fmt.Sprintf("%s are fetched twice. When the edge has received %s of the first pull, headers included, an operator steers it to the other intermediate, which stays for the second pull; in between the edge's cache is emptied, as if the second pull came through another edge. "+
+			"A cache of HTTP finishes from the intermediate where it began.", megabytes(c.size), megabytes(c.switchAt)))
+	mb := float64(c.size) / 1e6
+	held := func(pull int) float64 {
+		return l.median(l.ours(), fmt.Sprintf("pull %d: intermediates hold, MB", pull)) / mb
+	}
+	l.expect("held by both intermediates after the first pull, in objects", "one object, within 1 %: each byte once", held(1), 0.99, 1.01)
+	x := float64(c.switchAt) / float64(c.size)
+	if c.size == paperObject { // what is under way when the path changes is more than 1 % of a smaller one
+		l.expect("held by both intermediates after the second pull, in objects", "one object and what came before the switch, within 1 %; in the paper NDN holds x + 100 MB, HTTP 200 MB",
+			held(2), 0.99*(1+x), 1.01*(1+x))
+	}
+	l.bars("held", "What both intermediates hold together; less is better.", "MB", []string{"after pull 1", "after pull 2"},
+		[]string{"pull 1: intermediates hold, MB", "pull 2: intermediates hold, MB"})
+	l.find(l.verdict("Held after two pulls", "pull 2: intermediates hold, MB", "MB"), l.verdict("First pull", "pull 1: completion, s", "s"),
+		l.verdict("Second pull", "pull 2: completion, s", "s"), l.failed("pull 2: completion, s"))
 }
 
 func (c cacheUse) measure(ctx context.Context, t *trial) error {

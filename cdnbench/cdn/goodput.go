@@ -5,6 +5,8 @@ package cdn
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"ndnpop/cdnbench"
@@ -41,7 +43,8 @@ func runGoodput(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 		return nil, err
 	}
 	l.Summarise()
-	return l.Result, nil
+	reportGoodput(l)
+	return l.finish(), nil
 }
 
 func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err error) {
@@ -76,7 +79,72 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		return nil, err
 	}
 	l.Summarise()
-	return l.Result, nil
+	reportLoss(l)
+	return l.finish(), nil
+}
+
+// sizes are those that were measured.
+func (l *lab) sizes() (out []int64) {
+	for _, o := range l.t.Objects {
+		if o.Size != warmSize {
+			out = append(out, o.Size)
+		}
+	}
+	return out
+}
+
+// transfers draws goodput over size, and compares the sides at each size.
+func (l *lab) transfers() {
+	for _, state := range []string{"cold", "cached"} {
+		p := cdnbench.Plot{Name: state, Caption: "Goodput of whole objects, " + state + "; more is better.", XLabel: "MB", YLabel: "Mbit/s", XLog: true}
+		for _, k := range l.kinds {
+			line := cdnbench.Line{Name: k.Name}
+			for _, size := range l.sizes() {
+				if s, ok := l.Arms[k.Name][megabytes(size)+" "+state+", s"]; ok {
+					line.X, line.Y = append(line.X, float64(size)/1e6), append(line.Y, float64(size)*8/1e6/s.Median)
+				}
+			}
+			p.Lines = append(p.Lines, line)
+		}
+		l.Plots = append(l.Plots, p)
+		for _, size := range l.sizes() {
+			what := megabytes(size) + " " + state
+			l.find(l.verdict(what, what+", s", "s"))
+		}
+	}
+}
+
+func reportGoodput(l *lab) {
+	l.describe("How long do whole objects take where nothing is lost, from empty caches and from the edge's cache?",
+		"Time counts from the first packet of the request, over a fresh connection with HTTP, to the last byte.")
+	l.transfers()
+	size := slices.Max(l.sizes())
+	what := megabytes(size) + " cold, s"
+	if _, theirs := l.best(true, what); !math.IsInf(theirs, 1) {
+		l.expect("time for "+megabytes(size)+", cold, to that of the fastest HTTP arm", "within 25 %; in the paper HTTP is ahead where nothing is lost (20 MB: 0.1 s, NDN 0.4 s, over faster links)",
+			l.median(l.ours(), what)/theirs, math.Inf(-1), 1.25)
+	}
+}
+
+func reportLoss(l *lab) {
+	l.describe("How long do whole objects take where links lose packets, from empty caches and from the edge's cache?",
+		fmt.Sprintf("Time counts from the first packet of the request, over a fresh connection with HTTP, to the last byte. At the end %s are fetched once more, from empty caches and without losses.", megabytes(ownSize)))
+	l.transfers()
+	cubic, bbr := l.theirs("cubic"), l.theirs("bbr")
+	for _, size := range l.sizes() {
+		what := megabytes(size) + " cold, s"
+		if cubic != "" {
+			l.expect("time for "+megabytes(size)+", cold, to ATS over cubic", "less; in the paper NDN is ahead from 0.1 % of loss",
+				l.median(l.ours(), what)/l.median(cubic, what), math.Inf(-1), 1)
+		}
+		if bbr != "" {
+			l.expect("time for "+megabytes(size)+", cold, to ATS over bbr", "not behind by more than 10 %",
+				l.median(l.ours(), what)/l.median(bbr, what), math.Inf(-1), 1.1)
+		}
+	}
+	own := megabytes(ownSize)
+	l.expect("time for "+own+" with the paper's losses, to the same arm's without", "at most 1.1 times",
+		l.median(l.ours(), own+" cold, s")/l.median(l.ours(), own+" cold without loss, s"), math.Inf(-1), 1.1)
 }
 
 // transferKinds are the arms that transfer whole objects.

@@ -22,7 +22,10 @@ type lab struct {
 	t    *Topology
 	dir  string
 	runs int
-	late bool // a reduced run counted although the emulator did not keep up
+	// The arms that were measured, in order, and lines of plots.
+	kinds  []Kind
+	series []series
+	late   bool // a reduced run counted although the emulator did not keep up
 }
 
 const (
@@ -87,6 +90,7 @@ type trial struct {
 	kind    Kind
 	run     int
 	samples []sample
+	series  []series
 	log     []string
 }
 
@@ -132,6 +136,11 @@ func (l *lab) each(ctx context.Context, jobs []job) error {
 		}
 		return err != nil
 	})
+	for _, j := range jobs {
+		if !slices.ContainsFunc(l.kinds, func(k Kind) bool { return k.Name == j.kind.Name }) {
+			l.kinds = append(l.kinds, j.kind)
+		}
+	}
 	for run := 1; run <= l.runs; run++ {
 		if err := l.t.Calibrate(ctx); err != nil {
 			return err
@@ -167,6 +176,7 @@ func (l *lab) try(ctx context.Context, run int, j job) error {
 				l.Add(run, j.kind.Name, s.metric, s.value)
 				line = append(line, fmt.Sprintf("%s %.4g", s.metric, s.value))
 			}
+			l.series = append(l.series, t.series...)
 			fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d (%.1f s): %s %s\n", l.Scenario, j.kind.Name, run,
 				time.Since(begin).Seconds(), strings.Join(line, ", "), strings.Join(t.log, "; "))
 			return nil
@@ -214,7 +224,7 @@ func (l *lab) expect(what, paper string, measured, low, high float64) {
 // finish completes the result.
 func (l *lab) finish() *cdnbench.Result {
 	if l.late {
-		l.Findings = "Nothing is judged here: the machine was too busy for the emulator to keep up, and the run is a reduced one. " + l.Findings
+		l.Findings = "Nothing is judged here: the machine was too busy for the emulator to keep up, and the run is a reduced one.\n" + l.Findings
 	}
 	return l.Result
 }

@@ -42,6 +42,8 @@ type ndnConfig struct {
 	pipeline string
 	initCwnd float64 // packets; 0 is the pipeline's own
 	params   string  // of the strategy, as TOML: "a = 1"
+	// reliable has neighbours repair what their link loses (NDNLPv2 reliability).
+	reliable bool
 }
 
 // tcpInitial is TCP's first window of ten segments of 1460 bytes in our
@@ -51,6 +53,9 @@ const tcpInitial = 10. * 1460 / ndnSegment
 // ndnpop is an arm of this program.
 func ndnpop(c ndnConfig) Kind {
 	name := "ndnpop " + c.strategy + ", " + c.pipeline
+	if c.reliable {
+		name += ", reliable links"
+	}
 	if c.initCwnd > 0 {
 		name += ", TCP's first window"
 	}
@@ -131,10 +136,10 @@ func (a *ndnArm) config(n Node) string {
 	if n != Edge && n != Mid1 && n != Mid2 {
 		capacity = 0
 	}
-	fmt.Fprintf(&b, "[faces.udp]\nlisten = [\"0.0.0.0:%d\"]\n[faces.tcp]\nlisten = []\n", ndnPort)
+	fmt.Fprintf(&b, "[faces.udp]\nlisten = [\"0.0.0.0:%d\"]\nreliability = %t\n[faces.tcp]\nlisten = []\n", ndnPort, a.c.reliable)
 	fmt.Fprintf(&b, "[faces.unix]\npath = %q\n[admin]\nlisten = \"\"\n[cs]\ncapacity = \"%dB\"\n", a.socket(n), capacity)
 	for _, r := range a.routes(n) {
-		fmt.Fprintf(&b, "[[face]]\nuri = %q\nname = %q\n", r.uri(), r.to)
+		fmt.Fprintf(&b, "[[face]]\nuri = %q\nname = %q\nreliability = %t\n", r.uri(), r.to, a.c.reliable)
 		fmt.Fprintf(&b, "[[route]]\nprefix = %q\nface = %q\ncost = %d\n", ndnPrefix, r.to, r.cost)
 	}
 	if n == Edge || n == Mid1 || n == Mid2 {

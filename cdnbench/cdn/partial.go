@@ -4,6 +4,8 @@ package cdn
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 
 	"ndnpop/cdnbench"
@@ -35,7 +37,29 @@ func runPartial(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 		return nil, err
 	}
 	l.Summarise()
-	return l.Result, nil
+	reportPartial(l, ranges)
+	return l.finish(), nil
+}
+
+func reportPartial(l *lab, ranges []int64) {
+	l.describe("What does a range of bytes cost, in time and in bytes from the origin, when caches have nothing, all, or half of it?",
+		fmt.Sprintf("Ranges of an object of %s: from empty caches (cold); the same range again; then one of the same length whose first half is the second half of that (half of it new).", megabytes(partialSize)))
+	var labels, fetched, times []string
+	for _, n := range ranges {
+		cold := l.median(l.ours(), megabytes(n)+" cold, MB from the origins")
+		l.expect(megabytes(n)+" again: MB from the origins", "none: the caches have it", l.median(l.ours(), megabytes(n)+" again, MB from the origins"), math.Inf(-1), 0.001)
+		l.expect(megabytes(n)+", half of it new: share of the cold range's bytes from the origins", "only what is missing: half, and a segment at its edge",
+			l.median(l.ours(), megabytes(n)+" half of it new, MB from the origins")/cold, math.Inf(-1), 0.55)
+		for _, state := range []string{"cold", "again", "half of it new"} {
+			what := megabytes(n) + " " + state
+			fetched, times = append(fetched, what+", MB from the origins"), append(times, what+", s")
+			labels = append(labels, fmt.Sprintf("%d %s", n/1_000_000, map[string]string{"cold": "cold", "again": "again", "half of it new": "half"}[state]))
+			l.find(l.verdict(what, what+", s", "s"))
+		}
+	}
+	l.find("In the paper NDN is faster up to 20 MB.")
+	l.bars("origins", "Bytes from the origins for a range, by its length in MB; less is better.", "MB", labels, fetched)
+	l.bars("times", "Time for a range, by its length in MB; less is better.", "s", labels, times)
 }
 
 // measureRange asks for a range of n bytes from empty caches, for the same one

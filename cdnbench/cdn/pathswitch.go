@@ -4,8 +4,10 @@ package cdn
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +47,27 @@ func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result,
 		return nil, err
 	}
 	l.Summarise()
-	return l.Result, nil
+	reportPathSwitch(l, sizes)
+	return l.finish(), nil
+}
+
+func reportPathSwitch(l *lab, sizes []int64) {
+	l.describe("How long do objects take when the path in use becomes worse in the middle of a transfer?",
+		fmt.Sprintf("First, when 30 %% of %s have arrived, the link between the edge and the intermediate that serves gets 100 to 150 ms more round trip and loses 1 %%, for good. "+
+			"Second, every second both such links get a round trip of 50 to 200 ms and a loss of 0.001 to 1 %%, at random from a seed that is the same for all arms of a run. A transfer that takes longer than %v is given up.", megabytes(degradedSize), switchLimit))
+	whole, worse := "undisturbed: "+megabytes(degradedSize)+", s", "one path degrades at 30 %: "+megabytes(degradedSize)+", s"
+	l.expect("one path degrades: time for "+megabytes(degradedSize)+" to undisturbed", "at most 1.3 times; in the paper NDN follows the better path, and ATS stays",
+		l.median(l.ours(), worse)/l.median(l.ours(), whole), math.Inf(-1), 1.3)
+	labels, metrics := []string{"undisturbed", "one degrades"}, []string{whole, worse}
+	for _, size := range sizes {
+		labels = append(labels, megabytes(size)+" changing")
+		metrics = append(metrics, "paths change at random: "+megabytes(size)+", s")
+	}
+	for _, m := range metrics {
+		l.find(l.verdict(strings.TrimSuffix(m, ", s"), m, "s"), l.failed(m))
+	}
+	l.bars("times", "Time to completion; less is better.", "s", labels, metrics)
+	l.lines("progress", "Content that has arrived, in order, in the first run; one path degrades at 30 %.", "degrades")
 }
 
 // measureDegraded worsens the path that serves when 30 % have arrived, and
@@ -81,7 +103,9 @@ func measureDegraded(ctx context.Context, t *trial, degrade bool) (err error) {
 		return err
 	}
 	name := "one path degrades at 30 %"
-	if !degrade {
+	if degrade {
+		t.keep("degrades", &f)
+	} else {
 		name = "undisturbed"
 	}
 	if f.Err == nil {

@@ -1,0 +1,164 @@
+//go:build linux
+
+package cdn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"ndnpop/cdnbench"
+)
+
+// describe says what was asked and how it was set up.
+func (l *lab) describe(question, setup string) {
+	l.Question = question
+	queues := "625 kB of queue on the first link and 250 kB on the others"
+	loss := "Nothing is lost by chance."
+	if !l.t.Lossless {
+		loss = "The first link loses 0.08 % of the packets in each direction, the others 0.01 %, at random, and each arm of a run meets the same dice."
+	}
+	l.Setup = fmt.Sprintf("A client reaches an edge cache over %v of round trip; the edge reaches two intermediate caches over %v, and they two origins over %v and %v. "+
+		"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each. "+
+		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP. "+
+		"HTTP: Apache Traffic Server at edge and intermediates, nginx (as in the paper: httpd) at the origins, curl at the client; tuned means read-while-writer, short time-outs, dead parents avoided; "+
+		"fresh means a new connection of the client, kept one that is open. All programs and the links run on one machine; a run for which the links' emulator was late does not count. ",
+		l.t.Read(accessRTT), l.t.Read(midRTT), l.t.Read(originRTT), l.t.Read(origin2RTT), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment) + setup
+}
+
+// find adds lines to the findings.
+func (l *lab) find(lines ...string) {
+	for _, s := range lines {
+		if s != "" {
+			l.Findings = strings.TrimSpace(l.Findings + "\n" + s)
+		}
+	}
+}
+
+// side lists the arms of one side that were measured.
+func (l *lab) side(http bool) (names []string) {
+	for _, k := range l.kinds {
+		if k.HTTP == http && l.Arms[k.Name] != nil {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// ours is the arm that is held against what the project promises: the first.
+func (l *lab) ours() string { return l.kinds[0].Name }
+
+// theirs is the HTTP arm over a congestion control of TCP, tuned; empty if
+// there is none.
+func (l *lab) theirs(congestion string) string {
+	for _, n := range l.side(true) {
+		if n == ats(httpConfig{congestion: congestion}).Name {
+			return n
+		}
+	}
+	return ""
+}
+
+// best is the arm of one side with the smallest median of a metric.
+func (l *lab) best(http bool, metric string) (name string, value float64) {
+	value = math.Inf(1)
+	for _, n := range l.side(http) {
+		if s, ok := l.Arms[n][metric]; ok && s.Median < value {
+			name, value = n, s.Median
+		}
+	}
+	return name, value
+}
+
+// verdict compares the best arms of both sides, where less is better.
+func (l *lab) verdict(what, metric, unit string) string {
+	a, ours := l.best(false, metric)
+	b, theirs := l.best(true, metric)
+	switch {
+	case a == "" && b == "":
+		return ""
+	case a == "":
+		return fmt.Sprintf("%s: no arm of ndnpop completed; %s needs %.3g %s.", what, b, theirs, unit)
+	case b == "":
+		return fmt.Sprintf("%s: %s with %.3g %s; no HTTP arm completed.", what, a, ours, unit)
+	case math.Abs(ours-theirs) <= 0.02*theirs:
+		return fmt.Sprintf("%s: %s with %.3g %s and %s with %.3g %s are level.", what, a, ours, unit, b, theirs, unit)
+	case ours < theirs:
+		return fmt.Sprintf("%s: ndnpop is ahead (%s %.3g %s, %s %.3g %s).", what, a, ours, unit, b, theirs, unit)
+	}
+	return fmt.Sprintf("%s: ndnpop is behind by %.0f %% (%s %.3g %s, %s %.3g %s).", what, 100*(ours/theirs-1), a, ours, unit, b, theirs, unit)
+}
+
+// failed says which arms did not complete everything.
+func (l *lab) failed(metric string) string {
+	var out []string
+	for _, k := range l.kinds {
+		if n := len(l.Values(k.Name, metric)); n < l.runs && !slices.Contains(out, k.Name) {
+			out = append(out, fmt.Sprintf("%s (%d of %d)", k.Name, l.runs-n, l.runs))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "Without a figure for \"" + metric + "\": " + strings.Join(out, ", ") + "."
+}
+
+// bars draws the medians of metrics, a colour for each arm that has them.
+func (l *lab) bars(name, caption, y string, labels, metrics []string) {
+	p := cdnbench.Plot{Name: name, Caption: caption, YLabel: y, BarLabels: labels}
+	for _, k := range l.kinds {
+		set := cdnbench.BarSet{Name: k.Name}
+		any := false
+		for _, m := range metrics {
+			s, ok := l.Arms[k.Name][m]
+			any = any || ok
+			set.Values = append(set.Values, s.Median)
+		}
+		if any {
+			p.Bars = append(p.Bars, set)
+		}
+	}
+	if len(p.Bars) > 0 {
+		l.Plots = append(l.Plots, p)
+	}
+}
+
+// lines draws content over time as the first run that kept it saw it.
+func (l *lab) lines(name, caption string, which string) {
+	p := cdnbench.Plot{Name: name, Caption: caption, XLabel: "seconds", YLabel: "MB arrived"}
+	for _, s := range l.series {
+		if s.plot == which {
+			p.Lines = append(p.Lines, s.line)
+		}
+	}
+	if len(p.Lines) > 0 {
+		l.Plots = append(l.Plots, p)
+	}
+}
+
+// series is one line of a plot.
+type series struct {
+	plot string
+	line cdnbench.Line
+}
+
+// maxPoints of a line: more cannot be seen.
+const maxPoints = 400
+
+// keep keeps the content over time of the first run for a plot.
+func (t *trial) keep(plot string, f *Fetched) {
+	if t.run > 1 || len(f.Points) == 0 {
+		return
+	}
+	line := cdnbench.Line{Name: t.kind.Name}
+	step := f.Points[len(f.Points)-1].At / maxPoints
+	last := -step
+	for i, p := range f.Points {
+		if p.At-last >= step || i == len(f.Points)-1 {
+			line.X, line.Y = append(line.X, p.At.Seconds()), append(line.Y, float64(p.Bytes)/1e6)
+			last = p.At
+		}
+	}
+	t.series = append(t.series, series{plot, line})
+}
