@@ -65,9 +65,15 @@ type hostNode struct {
 // addresses.
 func startIn(t *testing.T, dir string, h *emunet.Host, conf string) *hostNode {
 	t.Helper()
+	return startAt(t, dir, h, "0.0.0.0:6363", conf)
+}
+
+// startAt starts a forwarder that listens on UDP at an address.
+func startAt(t *testing.T, dir string, h *emunet.Host, listen, conf string) *hostNode {
+	t.Helper()
 	n := &hostNode{t: t, h: h, sock: filepath.Join(dir, h.Name()+".s")}
 	file := filepath.Join(dir, h.Name()+".toml")
-	writeFile(t, file, fmt.Sprintf("[log]\nformat = \"json\"\n[faces.udp]\nlisten = [\"0.0.0.0:6363\"]\n[faces.tcp]\nlisten = []\n[faces.unix]\npath = %q\n[admin]\nlisten = \"\"\n[cs]\ncapacity = \"1MB\"\n%s", n.sock, conf))
+	writeFile(t, file, fmt.Sprintf("[log]\nformat = \"json\"\n[faces.udp]\nlisten = [%q]\n[faces.tcp]\nlisten = []\n[faces.unix]\npath = %q\n[admin]\nlisten = \"\"\n[cs]\ncapacity = \"1MB\"\n%s", listen, n.sock, conf))
 	n.cmd, n.log = start(t, h, "", "run", "-c", file)
 	testbin.Eventually(t, patience, "the forwarder in "+h.Name(), func() bool { return n.log.Contains(`"message":"ready"`) })
 	return n
