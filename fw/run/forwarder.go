@@ -89,6 +89,9 @@ func New(o Options) (*Forwarder, error) {
 	f.ribTimer = newAlarm(f.routesDue)
 	u := &unit{f: f, faces: map[ndn.FaceID]*netFace{}}
 	o.Shard.OnAnnouncement = u.learn
+	if o.Shard.CS.Pages == nil {
+		o.Shard.CS.Pages = newPages()
+	}
 	s, err := fw.New(o.Shard, o.Strategies, u)
 	if err != nil {
 		f.cancel()
