@@ -73,6 +73,9 @@ type Config struct {
 	// default InterestLifetime, 4 s.
 	MaxLifetime time.Duration
 
+	// Scratch, if set, is used instead of memory of the shard's own.
+	Scratch *Scratch
+
 	// ProducerRegions are the names of the networks this node is in: a
 	// forwarding hint with a delegation that is a prefix of one of them has
 	// done its work and is stripped.

@@ -1,6 +1,8 @@
 package fw
 
 import (
+	"slices"
+
 	"ndnpop/ndn"
 	"ndnpop/strategy"
 	"ndnpop/table"
@@ -114,7 +116,7 @@ func (s *Shard) nonceFor(fresh bool) uint32 {
 
 // nameHash is the hash of the Interest's whole name.
 func (s *Shard) nameHash(e *table.PitEntry) uint64 {
-	if e.Digest != nil {
+	if e.HasDigest {
 		return s.hasher.Name(e.Name)
 	}
 	return e.Hash
@@ -190,11 +192,10 @@ func (k *core) Arm(c *strategy.Context, at ndn.Time, tag uint64, plain bool) tab
 	if s.ending {
 		return table.TimerID{}
 	}
-	for i := range e.Timers {
-		if !e.Timers[i].IsSet() {
-			e.Timers[i] = s.timers.Arm(at, timerEntry, e.Slot(), tag)
-			return e.Timers[i]
-		}
+	if len(e.Timers) < table.MaxEntryTimers {
+		id := s.timers.Arm(at, timerEntry, e.Slot(), tag)
+		e.Timers = append(e.Timers, id)
+		return id
 	}
 	s.n.TimersFull++
 	return table.TimerID{}
@@ -204,11 +205,9 @@ func (k *core) Arm(c *strategy.Context, at ndn.Time, tag uint64, plain bool) tab
 func (k *core) Disarm(c *strategy.Context, id table.TimerID) bool {
 	s := (*Shard)(k)
 	if e := c.Setup().Entry; e != nil {
-		for i := range e.Timers {
-			if e.Timers[i] == id && id.IsSet() {
-				e.Timers[i] = table.TimerID{}
-				return s.timers.Disarm(id)
-			}
+		if i := slices.Index(e.Timers, id); i >= 0 {
+			e.Timers = slices.Delete(e.Timers, i, i+1)
+			return s.timers.Disarm(id)
 		}
 	}
 	kind, owner, ok := s.timers.Armed(id)

@@ -1,6 +1,7 @@
 package fw
 
 import (
+	"slices"
 	"time"
 
 	"ndnpop/ndn"
@@ -83,12 +84,10 @@ func (s *Shard) remember(now ndn.Time, e *table.PitEntry) {
 
 // disarm stops the strategy's timers of an entry.
 func (s *Shard) disarm(e *table.PitEntry) {
-	for i := range e.Timers {
-		if e.Timers[i].IsSet() {
-			s.timers.Disarm(e.Timers[i])
-			e.Timers[i] = table.TimerID{}
-		}
+	for _, id := range e.Timers {
+		s.timers.Disarm(id)
 	}
+	e.Timers = e.Timers[:0]
 }
 
 // removeIn removes the in-record of a face and reports whether there was one.
@@ -127,10 +126,8 @@ func (s *Shard) fire(now ndn.Time, t *table.Fired) {
 		s.expire(now, b, e)
 		return
 	}
-	for i := range e.Timers {
-		if e.Timers[i] == t.ID {
-			e.Timers[i] = table.TimerID{}
-		}
+	if i := slices.Index(e.Timers, t.ID); i >= 0 {
+		e.Timers = slices.Delete(e.Timers, i, i+1)
 	}
 	if b.timer != nil {
 		s.begin(now, b, e, "Timer")

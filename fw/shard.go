@@ -58,7 +58,12 @@ type Shard struct {
 	// event is the Interest that the strategy is being called for.
 	event *arrival
 
-	// Scratch space, valid within one call.
+	*scratch
+}
+
+// Scratch is memory that a shard uses within one call. Shards that are driven
+// by one goroutine may share it, so that it stays in the processor's caches.
+type Scratch struct {
 	hashes  [ndn.MaxComponents + 2]uint64
 	hashes2 [ndn.MaxComponents + 2]uint64
 	matches []*table.PitEntry
@@ -83,14 +88,21 @@ type Shard struct {
 	evExpiry strategy.Expiry
 }
 
+// NewScratch returns memory to share.
+func NewScratch() *Scratch { return &Scratch{buf: make([]byte, 0, ndn.MaxPacketSize+16)} }
+
+type scratch = Scratch
+
 // New returns a shard without faces and routes. The default strategy must be
 // among the strategies.
 func New(cfg Config, strategies *strategy.Set, out Sender) (*Shard, error) {
 	cfg = cfg.withDefaults()
 	s := &Shard{
 		cfg: cfg, out: out, hasher: ndn.NewHasher(cfg.Seed), rng: cfg.Seed ^ 0x5851f42d4c957f2d,
-		strategies: strategies, bound: make([]*bound, 1),
-		buf: make([]byte, 0, ndn.MaxPacketSize+16),
+		strategies: strategies, bound: make([]*bound, 1), scratch: cfg.Scratch,
+	}
+	if s.scratch == nil {
+		s.scratch = NewScratch()
 	}
 	var err error
 	if s.cs, err = table.NewCS(s.hasher, cfg.CS); err != nil {

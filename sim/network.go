@@ -9,6 +9,8 @@ import (
 
 	"ndnpop/consumer/cc"
 	"ndnpop/face"
+	"ndnpop/face/lp"
+	"ndnpop/fw"
 	"ndnpop/ndn"
 	"ndnpop/sim/line"
 	"ndnpop/strategy"
@@ -82,16 +84,19 @@ type Network struct {
 	trace     *tracer
 	events    uint64
 
-	pool   line.Pool
-	packet ndn.Packet
-	frames face.Frames
-	buf    []byte
+	// Memory that all share, of which one at a time has need.
+	pool    line.Pool
+	linkMem lp.Scratch
+	nodeMem *fw.Scratch
+	packet  ndn.Packet
+	frames  face.Frames
+	buf     []byte
 }
 
 // New makes an empty network.
 func New(cfg Config) *Network {
 	cfg.Batch = cfg.Batch && cfg.Trace == nil
-	n := &Network{cfg: cfg, byName: make(map[string]*Node)}
+	n := &Network{cfg: cfg, byName: make(map[string]*Node), nodeMem: fw.NewScratch()}
 	n.now = Epoch
 	n.calls = newScheduler(&n.now)
 	n.zones.init(n)

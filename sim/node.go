@@ -91,6 +91,7 @@ func (x *Node) start() {
 	if cfg.Seed == 0 {
 		cfg.Seed = x.net.seed(seedNode, uint64(x.index)|x.lives<<32)
 	}
+	cfg.Scratch = x.net.nodeMem
 	x.lives++
 	if x.net.strategies == nil {
 		return

@@ -122,6 +122,7 @@ func (n *Network) newPort(owner endpoint, z *zone, cfg lp.Config) *port {
 	p := &port{net: n, zone: z, owner: owner, id: noActor}
 	p.plain = !cfg.Fragment && !cfg.Reliability.On
 	p.mark = !cfg.Marking.Off
+	cfg = n.shared(cfg)
 	cfg.FirstSequence = n.seed(seedService, n.streams)
 	p.svc = lp.New(cfg)
 	if !p.plain {
@@ -130,11 +131,17 @@ func (n *Network) newPort(owner endpoint, z *zone, cfg lp.Config) *port {
 	return p
 }
 
+// shared makes a link service use the memory that all share.
+func (n *Network) shared(c lp.Config) lp.Config {
+	c.Scratch = &n.linkMem
+	return c
+}
+
 // unprotect lets the packets of some names leave by a service of their own.
 func (p *port) unprotect(cfg lp.Config, prefixes []string) {
 	// Its fragments must not be taken for those of the other service.
 	cfg.FirstSequence = p.net.seed(seedService, p.net.streams) + 1<<63
-	p.bareSvc = lp.New(cfg)
+	p.bareSvc = lp.New(p.net.shared(cfg))
 	for _, s := range prefixes {
 		p.bare = append(p.bare, p.net.name(s))
 	}
@@ -181,7 +188,7 @@ func (n *Network) attach(app endpoint, node *Node, p Params) *port {
 		a = node.spare[k-1]
 		node.spare = node.spare[:k-1]
 		a.app.owner, a.node.owner = app, node
-		a.app.svc, a.node.svc = lp.New(appService), lp.New(nodeService)
+		a.app.svc, a.node.svc = lp.New(n.shared(appService)), lp.New(n.shared(nodeService))
 		a.app.out.line.Reset(n.cfg.Seed, a.streams)
 		a.node.out.line.Reset(n.cfg.Seed, a.streams+1)
 	} else {

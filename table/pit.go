@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -87,33 +88,47 @@ func (s *State) Clear() {
 const MaxEntryTimers = 8
 
 // PitEntry is a pending Interest. It is valid until it is removed.
+//
+// A packet touches an entry twice, with thousands of others in between: what
+// most entries need lies in one piece, so that it is in few cache lines and on
+// one page.
 type PitEntry struct {
-	// Wire is the Interest as first received: the entry's own copy. Name,
-	// Hint and Digest are views of it.
+	// Wire is the Interest as first received: the entry's own copy. Name and
+	// Hint are views of it.
 	Wire []byte
 	Name ndn.Name
-	// Hint is the value of the active forwarding hint; nil when there is none
-	// or it was stripped in a producer region.
-	Hint   []byte
-	Digest []byte // implicit digest at the end of Name, or nil
 	// Hash is that of the Data's name: of Name without an implicit digest.
-	Hash        uint64
-	NameLen     int // components in Name
-	CanBePrefix bool
-	MustBeFresh bool
+	Hash      uint64
+	slot, gen uint32
 
 	In  []InRecord
 	Out []OutRecord
+	// Hint is the value of the active forwarding hint; nil when there is none
+	// or it was stripped in a producer region.
+	Hint        []byte
+	at          uint32 // 1 + position among the live, 0 when free
+	NameLen     uint8  // components in Name
+	CanBePrefix bool
+	MustBeFresh bool
+	HasDigest   bool // an implicit digest ends Name
 
-	// What follows is the shard's, and zero in a new entry.
+	Forwarding
 
-	State      State
-	Arrived    uint64 // sequence number of the entry's creation
-	Strategy   uint32
-	Expiry     TimerID
-	Timers     [MaxEntryTimers]TimerID
+	in0   [1]InRecord // the memory of In, Out and Wire while it suffices
+	out0  [1]OutRecord
+	wire0 [80]byte
+}
+
+// Forwarding is what a shard keeps with an entry. It is zero in a new one.
+type Forwarding struct {
+	Arrived uint64 // sequence number of the entry's creation
+	Expiry  TimerID
+	State   State
+	// Timers are those armed beside the expiry, at most MaxEntryTimers.
+	Timers     []TimerID
 	Interval   time.Duration // current suppression interval
-	HopLimit   uint8         // what an Interest sent upstream carries, if HasHopLimit
+	Strategy   uint32
+	HopLimit   uint8 // what an Interest sent upstream carries, if HasHop
 	HasHop     bool
 	StripHint  bool
 	Satisfied  bool
@@ -121,10 +136,15 @@ type PitEntry struct {
 	Local      bool // a local face asked
 	AckReplica bool // a strategy here took the replica-select request
 	Trusted    bool // the operator trusts Hint
+}
 
-	slot, gen uint32
-	at        uint32 // 1 + position among the live, 0 when free
-	buf       []byte
+// Digest is the implicit digest at the end of Name, nil without one. It is a
+// view of Wire.
+func (e *PitEntry) Digest() []byte {
+	if !e.HasDigest {
+		return nil
+	}
+	return e.Name[len(e.Name)-sha256.Size:]
 }
 
 // Weight is how many entries the limits count it as: one for each KiB begun
@@ -252,24 +272,23 @@ func (p *PIT) Insert(h uint64, i *ndn.Interest, hint, digest []byte, hashes []ui
 	}
 	slot := p.slab.get()
 	e := p.slab.at(slot)
+	if e.Wire == nil {
+		e.In, e.Out, e.Wire = e.in0[:0], e.out0[:0], e.wire0[:0]
+	}
 	p.seq++
-	e.buf = append(e.buf[:0], i.Wire...)
-	e.Wire, e.NameLen = e.buf, i.NameLen
-	e.Name, e.Hint = i.Rebase(e.buf)
+	e.Wire = append(e.Wire, i.Wire...)
+	e.Name, e.Hint = i.Rebase(e.Wire)
 	if hint == nil {
 		e.Hint = nil
 	}
-	e.Digest = nil
-	if digest != nil {
-		e.Digest = e.Name[len(e.Name)-len(digest):]
-	}
-	e.Hash, e.CanBePrefix, e.MustBeFresh = h, i.CanBePrefix, i.MustBeFresh
+	e.Hash, e.NameLen, e.HasDigest = h, uint8(i.NameLen), digest != nil
+	e.CanBePrefix, e.MustBeFresh = i.CanBePrefix, i.MustBeFresh
 	sign, _ := signature(hashes)
 	p.live = append(p.live, pitRef{slot, sign, e.Hint != nil})
 	p.load += w
 	e.Arrived, e.slot, e.at = p.seq, slot, uint32(len(p.live))
 	p.index.insert(h, slot)
-	if e.CanBePrefix && e.Digest == nil {
+	if e.CanBePrefix && !e.HasDigest {
 		if p.prefixes[e.NameLen]++; p.prefixes[e.NameLen] == 1 {
 			p.mask |= 1 << e.NameLen
 		}
@@ -286,30 +305,37 @@ const (
 // Remove takes an entry out of the table. Its timers have been disarmed.
 func (p *PIT) Remove(e *PitEntry) {
 	p.index.remove(e.Hash, e.slot)
-	if e.CanBePrefix && e.Digest == nil {
+	if e.CanBePrefix && !e.HasDigest {
 		if p.prefixes[e.NameLen]--; p.prefixes[e.NameLen] == 0 {
 			p.mask &^= 1 << e.NameLen
 		}
 	}
 	e.State.Clear()
 	p.load -= e.Weight()
-	keep := PitEntry{In: e.In[:0], Out: e.Out[:0], buf: e.buf, slot: e.slot, gen: e.gen + 1}
-	if cap(keep.In) > keepRecords {
-		keep.In = nil
-	}
-	if cap(keep.Out) > keepRecords {
-		keep.Out = nil
-	}
-	if cap(keep.buf) > keepWire {
-		keep.buf = nil
-	}
 	last := len(p.live) - 1
 	moved := p.live[last]
 	p.live[e.at-1] = moved
 	p.slab.at(moved.slot).at = e.at
 	p.live = p.live[:last]
-	*e = keep
+	e.at = 0
+	e.gen++
+	e.recycle()
 	p.slab.put(e.slot)
+}
+
+// recycle empties an entry and keeps its memory for the next one.
+func (e *PitEntry) recycle() {
+	e.In, e.Out, e.Wire = e.In[:0], e.Out[:0], e.Wire[:0]
+	if cap(e.In) > keepRecords {
+		e.In = e.in0[:0]
+	}
+	if cap(e.Out) > keepRecords {
+		e.Out = e.out0[:0]
+	}
+	if cap(e.Wire) > keepWire {
+		e.Wire = e.wire0[:0]
+	}
+	e.Forwarding = Forwarding{Timers: e.Timers[:0]}
 }
 
 // Slot identifies an entry, for ByToken's sake and for timers, while it
@@ -367,7 +393,7 @@ func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
 		if e.Hash != h {
 			continue
 		}
-		if e.Digest == nil {
+		if !e.HasDigest {
 			if e.Name.Equal(d.Name) {
 				dst = append(dst, e)
 			}
@@ -379,7 +405,7 @@ func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
 		if !summed {
 			sum, summed = d.Digest(), true
 		}
-		if bytes.Equal(e.Digest, sum[:]) {
+		if bytes.Equal(e.Digest(), sum[:]) {
 			dst = append(dst, e)
 		}
 	}
@@ -394,7 +420,7 @@ func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
 				break
 			}
 			e := p.slab.at(slot)
-			if e.Hash == h && e.CanBePrefix && e.Digest == nil && e.NameLen == l && d.Name.HasPrefix(e.Name) {
+			if e.Hash == h && e.CanBePrefix && !e.HasDigest && int(e.NameLen) == l && d.Name.HasPrefix(e.Name) {
 				dst = append(dst, e)
 			}
 		}

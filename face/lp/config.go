@@ -28,6 +28,9 @@ type Config struct {
 	Reassembly  Reassembly
 	Marking     Marking
 	Reliability Reliability
+
+	// Scratch, if set, is used instead of memory of the link's own.
+	Scratch *Scratch
 }
 
 // Reassembly bounds what incomplete packets may hold.

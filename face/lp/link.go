@@ -40,20 +40,32 @@ type Link struct {
 	reas reassembler
 	rel  *reliability // nil when off
 
-	in     ndn.LpPacket
 	inside bool // the packet received lies in the link's memory
 
 	ask, owed, heard           uint64 // Challenge to send, Response to send, Response received last
 	asking, owing, wasAnswered bool
-	asked                      bool         // by the frame received last, which had no packet
-	fields                     ndn.LpFields // of the packet being sent
-	hdr                        ndn.LpHeader
+	asked                      bool // by the frame received last, which had no packet
+
+	*scratch
 }
+
+// Scratch is memory that a Link uses within one call. Links that are driven by
+// one goroutine may share it, so that it stays in the processor's caches.
+type Scratch struct {
+	in     ndn.LpPacket // being received
+	fields ndn.LpFields // of the packet being sent
+	hdr    ndn.LpHeader
+}
+
+type scratch = Scratch
 
 // New makes the link service of one face.
 func New(cfg Config) *Link {
 	cfg.defaults()
-	l := &Link{cfg: cfg, seq: cfg.FirstSequence}
+	l := &Link{cfg: cfg, seq: cfg.FirstSequence, scratch: cfg.Scratch}
+	if l.scratch == nil {
+		l.scratch = &Scratch{}
+	}
 	l.reas.init(cfg.Reassembly)
 	if cfg.Reliability.On {
 		l.rel = newReliability(cfg.Reliability, cfg.FirstSequence)
