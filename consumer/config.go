@@ -67,9 +67,12 @@ type Config struct {
 	// ReorderBytes bounds the memory for segments that arrived before their
 	// turn, and by it what may be in flight. 0: 24 MiB.
 	ReorderBytes int
-	// Replicas are further places that the content lies at, at most 7. They are
-	// used with TwoLevel or MultiSource.
+	// Replicas are further places that the content lies at, at most 7. Without
+	// TwoLevel or MultiSource the first that tells of the object is used.
 	Replicas []Replica
+	// First is the number of the replica to begin with: 0, without a hint, or the
+	// place in Replicas plus one.
+	First int
 	// TwoLevel, if not nil, leaves a replica whose path is heavily congested or
 	// silent for another one (2LCCM).
 	TwoLevel *replica.Config

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ndnpop/consumer/cc"
+	"ndnpop/consumer/replica"
 	"ndnpop/ndn"
 )
 
@@ -526,9 +527,24 @@ func TestDeterministic(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
+	others := []Replica{{Hint: []ndn.Name{ndn.MustName("/a")}}, {Hint: []ndn.Name{ndn.MustName("/b")}}}
+	for name, set := range map[string]func(*Config){
+		"one replica": func(*Config) {},
+		"two-level":   func(c *Config) { c.Replicas, c.TwoLevel = others, &replica.Config{} },
+		"multi-source": func(c *Config) {
+			c.Replicas, c.MultiSource = others, true
+			c.NewController = func() (cc.Controller, error) { return cc.NewCubic(cc.Params{InitCwnd: 64}) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) { steadyState(t, set) })
+	}
+}
+
+func steadyState(t *testing.T, set func(*Config)) {
 	o := newOrigin(1_000_000, 1000)
 	sink := &testSink{discard: true}
 	cfg := DefaultConfig(o.name)
+	set(&cfg)
 	f, err := New(cfg, controller(t, "cubic", cc.Params{InitCwnd: 64}), sink, nil, 1)
 	if err != nil {
 		t.Fatal(err)

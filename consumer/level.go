@@ -46,6 +46,10 @@ const maxSwitchLog = 64
 // a hint.
 func (f *Fetch) Replicas() []ReplicaStats { return slices.Clone(f.sources) }
 
+// Replica is the number of the one that is used now, of several the one that
+// told of the object.
+func (f *Fetch) Replica() int { return f.cur.replica }
+
 // Switches are the first changes of the replica.
 func (f *Fetch) Switches() []ReplicaSwitch { return slices.Clone(f.switches) }
 
@@ -54,6 +58,9 @@ func (f *Fetch) addReplicas(now ndn.Time) error {
 	n := 1 + len(f.cfg.Replicas)
 	if n > min(maxLanes, replica.Max) {
 		return fmt.Errorf("consumer: %d replicas: want %d at most", n-1, min(maxLanes, replica.Max)-1)
+	}
+	if f.cfg.First < 0 || f.cfg.First >= n {
+		return fmt.Errorf("consumer: First is %d: there are %d replicas", f.cfg.First, n-1)
 	}
 	f.sources = make([]ReplicaStats, n)
 	switch {
@@ -76,6 +83,12 @@ func (f *Fetch) addReplicas(now ndn.Time) error {
 				f.level.sw.Know(now, replica.ID{Number: i + 1}, r.Rate, 0)
 			}
 		}
+		f.level.sw.Begin(f.cfg.First)
+	}
+	if f.multi {
+		f.cur = f.lanes[f.cfg.First]
+	} else {
+		f.cur.use(f, f.cfg.First, f.cur.ctrl)
 	}
 	return nil
 }

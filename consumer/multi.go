@@ -151,7 +151,7 @@ func (f *Fetch) leave(now ndn.Time, l *lane) {
 // their turn.
 func (f *Fetch) otherReplica() bool {
 	n := len(f.sources)
-	if n == 1 || !f.multi && f.level == nil {
+	if n == 1 {
 		return false
 	}
 	to := (f.cur.replica + 1) % n
@@ -161,7 +161,9 @@ func (f *Fetch) otherReplica() bool {
 		refused := f.cur.noRoutes
 		f.cur.use(f, to, f.cur.ctrl)
 		f.cur.noRoutes = refused
-		f.level.sw.Begin(to)
+		if f.level != nil {
+			f.level.sw.Begin(to)
+		}
 	}
-	return to != 0
+	return to != f.cfg.First
 }

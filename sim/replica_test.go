@@ -202,6 +202,96 @@ func TestOnlyHintsLead(t *testing.T) {
 	}
 }
 
+// The network's answer may be all there is: no path tags, no hints.
+func TestReplicaWithoutTags(t *testing.T) {
+	for name, size := range map[string]int64{"interrupted": 0, "degraded": 10} {
+		r := newReplicated(t, 8, "nst", replicaSize, pipe(100, 20*ms), pipe(80, 25*ms))
+		r.start("bbr", false, func(c *consumer.Config) {
+			twoLevel(c)
+			c.PathTags = false
+		})
+		r.net.At(time.Second, func() {
+			if size == 0 {
+				r.at[0].Crash()
+			} else if err := r.links[0].Set(pipe(size, 80*ms)); err != nil {
+				t.Error(err)
+			}
+		})
+		if st := r.run(replicaSize, time.Minute); st.ReplicaSwitches != 1 {
+			t.Errorf("%s: %+v", name, r.fetch.Switches())
+		}
+	}
+}
+
+// Nobody listens and there are no hints: the fetch stays, and asks rarely.
+func TestNobodyListens(t *testing.T) {
+	r := newReplicated(t, 8, "best-route", replicaSize, pipe(100, 20*ms), pipe(80, 25*ms))
+	r.start("bbr", false, twoLevel)
+	r.net.At(time.Second, func() {
+		if err := r.links[0].Set(pipe(10, 80*ms)); err != nil {
+			t.Error(err)
+		}
+	})
+	if st := r.run(replicaSize, time.Minute); st.ReplicaSwitches != 0 {
+		t.Errorf("%+v", r.fetch.Switches())
+	}
+}
+
+// Two consumers of one object complain of the same path, and both move with
+// it, once.
+func TestTwoConsumersMoveOnce(t *testing.T) {
+	r := newReplicated(t, 8, "nst", replicaSize, pipe(100, 20*ms), pipe(80, 25*ms), pipe(60, 30*ms))
+	r.start("vegas", false, twoLevel) // which share a path without filling its queue
+	other := r.net.AddFetch(r.net.Node("receiver"), sim.FetchConfig{
+		Name: "/content/object", Start: 20 * ms, Controller: "vegas", Consumer: twoLevel,
+	})
+	r.net.At(1500*ms, func() {
+		if err := r.links[0].Set(pipe(5, 80*ms)); err != nil {
+			t.Error(err)
+		}
+	})
+	st := r.run(replicaSize, time.Minute)
+	if err := r.net.RunUntil(time.Minute, other.Done); err != nil || other.Err() != nil {
+		t.Fatal(err, other.Err())
+	}
+	if n := st.ReplicaSwitches + other.Stats().ReplicaSwitches; n < 1 || n > 2 {
+		t.Errorf("%+v, %+v", r.fetch.Switches(), other.Switches())
+	}
+	if c := r.links[2].BA.Counters(); c.OutPackets > 0 {
+		t.Errorf("%d packets from the third replica: %+v %+v", c.OutPackets, r.fetch.Switches(), other.Switches())
+	}
+}
+
+// --max-rate bounds all sources together.
+func TestMultiSourceMaxRate(t *testing.T) {
+	r := newReplicated(t, 8, "best-route", replicaSize/3, pipe(100, 20*ms), pipe(80, 25*ms))
+	r.start("cubic", true, func(c *consumer.Config) {
+		multiSource(c)
+		c.MaxRate = 40e6 / 8
+	})
+	st := r.run(replicaSize/3, time.Minute)
+	if d := r.fetch.Elapsed().Seconds(); d < 2 || d > 2.3 {
+		t.Errorf("10 MB at 40 Mbit/s take %.2f s, %+v", d, st)
+	}
+}
+
+// A fetch may begin with any of its replicas.
+func TestFirstReplica(t *testing.T) {
+	for name, set := range map[string]func(*consumer.Config){"stay": func(*consumer.Config) {}, "two-level": twoLevel, "multi-source": multiSource} {
+		r := newReplicated(t, 8, "best-route", replicaSize/3, pipe(100, 20*ms), pipe(80, 25*ms), pipe(80, 25*ms))
+		r.start("cubic", true, func(c *consumer.Config) {
+			set(c)
+			c.First = 2
+		})
+		r.run(replicaSize/3, time.Minute)
+		of := r.fetch.Replicas()
+		if name == "multi-source" && min(of[0].Segments, of[1].Segments, of[2].Segments) == 0 ||
+			name != "multi-source" && of[0].Segments+of[1].Segments != 0 {
+			t.Errorf("%s: %+v", name, of)
+		}
+	}
+}
+
 // Nobody has a route: the fetch gives up as it does without replicas.
 func TestNoReplicaLeads(t *testing.T) {
 	for name, set := range map[string]func(*consumer.Config){"two-level": twoLevel, "multi-source": multiSource} {

@@ -16,10 +16,13 @@
 // follows: δ lies between 1.0, the most that BBR's own queue can add (its
 // window is twice the bandwidth-delay product), and 1.5, the paper's event;
 // RTTcurrent is the smallest of a round trip, which jitter does not raise, and
-// has to exceed the bound in three rounds in a row; RTTbase is the minimum of
-// ten seconds before these rounds; FutureRate is the rate that the candidate
-// had within the last minute, or 0.7 of the rate before the congestion, since
-// nobody advertises a capacity; SwitchTime follows what earlier switches cost.
+// has to exceed the bound in three rounds in a row, not while the rate still
+// grows as at a start; RTTbase is the minimum of ten seconds before these
+// rounds; CurrentRate is the mean of a second, or ten RTTbase, but not less than
+// what the path gave in a round under congestion within half a second, since
+// controllers pause; FutureRate is the rate that the candidate had within the
+// last minute, or 0.7 of the highest rate of the last ten seconds, since nobody
+// advertises a capacity; SwitchTime follows what earlier switches cost.
 //
 // It does not flap: two seconds after a switch congestion causes none, a
 // replica that was left is returned to at most once in ten seconds, and what is

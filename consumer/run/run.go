@@ -68,8 +68,10 @@ type Result struct {
 	// Complete: everything was fetched, verified and written.
 	Complete bool
 	Elapsed  time.Duration
-	// Replicas is what each replica did, by number, and Switches the changes.
+	// Replicas is what each replica did, by number, Replica the one that was used
+	// last, and Switches the changes.
 	Replicas []consumer.ReplicaStats
+	Replica  int
 	Switches []consumer.ReplicaSwitch
 }
 
@@ -129,7 +131,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if d.checker != nil {
 		d.checker.wg.Wait()
 	}
-	res := Result{Progress: d.progress(), Replicas: f.Replicas(), Switches: f.Switches()}
+	res := Result{Progress: d.progress(), Replicas: f.Replicas(), Replica: f.Replica(), Switches: f.Switches()}
 	whole := o.Fetch.Range.Kind == consumer.RangeAll
 	d.pipe.Ended(&res.Object)
 	res.Output, err = d.pipe.Close(f.Err(), whole)

@@ -71,6 +71,9 @@ func (t *treeTotals) begin() (progress func(run.Progress), done func(*run.Result
 		delete(t.running, id)
 		t.add(&r.Stats, began)
 		t.addReplicas(r.Replicas)
+		if r.Complete {
+			t.sum.Replica = r.Replica
+		}
 		t.sum.Total += r.Done
 		t.sum.Done += r.Done
 		t.all = t.all && (r.Output.Verified || !r.Complete)
@@ -104,6 +107,14 @@ func (t *treeTotals) add(r *consumer.Stats, began time.Time) {
 		s.RTTAvg = time.Duration((float64(s.RTTAvg)*float64(s.Segments) + float64(r.RTTAvg)*float64(r.Segments)) / float64(n))
 	}
 	s.Segments += r.Segments
+}
+
+// replica is the one that the next fetch begins with: where the latest one
+// ended.
+func (t *treeTotals) replica() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sum.Replica
 }
 
 // addReplicas adds what each replica did for one fetch.
@@ -152,6 +163,7 @@ func runCatTree(ctx context.Context, e *env, f *catFlags, p *catPlan) error {
 		progress, done := t.begin()
 		cfg := p.fetch
 		cfg.Name = name
+		cfg.First = t.replica()
 		res, err := run.Run(ctx, run.Options{
 			Transport: tr, Redial: redial, Fetch: cfg, Controller: ctl, Trust: p.trust,
 			Target: to, Output: output.Config{Verify: p.verify}, Progress: progress,
