@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"strconv"
 	"time"
 
 	"ndnpop/cdnbench/peer/web"
@@ -34,7 +33,7 @@ type httpConfig struct {
 }
 
 // sliceBlock is the size of a block, the server's own default, in bytes.
-var sliceBlock, _ = strconv.ParseInt(os.Getenv("SB"),10,64)
+const sliceBlock = 1 << 20
 
 const (
 	// stall is how long the client waits for content before it breaks off and
