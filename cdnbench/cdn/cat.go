@@ -56,6 +56,11 @@ func (a *ndnArm) Fetch(ctx context.Context, f Fetch) (r Fetched, err error) {
 	if err != nil {
 		return r, err
 	}
+	for _, old := range []string{stats, trace} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return r, err
+		}
+	}
 	arrived := newArrivals(f.Progress)
 	if err := c.Start(); err != nil {
 		return r, err
@@ -74,7 +79,9 @@ func (a *ndnArm) Fetch(ctx context.Context, f Fetch) (r Fetched, err error) {
 	case err != nil:
 		return r, err
 	case ctx.Err() != nil:
+		// It was killed: its logs end anywhere.
 		r.Err = fmt.Errorf("cat: not complete after %v: %w", r.Elapsed.Round(time.Millisecond), ctx.Err())
+		return r, nil
 	case ended != nil:
 		r.Err = fmt.Errorf("cat: %w: %s", ended, lastLine(a.log(Client, "cat")))
 	case arrived.sum() != want:
@@ -82,10 +89,7 @@ func (a *ndnArm) Fetch(ctx context.Context, f Fetch) (r Fetched, err error) {
 	}
 	b, err := os.ReadFile(stats)
 	if err != nil {
-		if r.Err != nil {
-			return r, nil // it was killed before it could write them
-		}
-		return r, err
+		return r, errors.Join(r.Err, err)
 	}
 	var s catSummary
 	if err := json.Unmarshal(b, &s); err != nil {

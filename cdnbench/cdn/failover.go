@@ -14,9 +14,7 @@ import (
 )
 
 const (
-	failoverSize = 50_000_000
-	// failAt is how much has arrived when the path fails.
-	failAt = failoverSize * 2 / 5
+	failoverSize, failoverQuick = 50_000_000, 20_000_000
 	// What lies within this time of the failure is its doing.
 	aroundBefore, aroundAfter = 250 * time.Millisecond, 2 * time.Second
 )
@@ -33,8 +31,15 @@ var failures = []failure{
 	{"black hole", func(t *trial, mid int) error { return t.lab.t.Mids[mid].BlackHole() }},
 }
 
+// failAt is how much has arrived when the path fails.
+func failAt(size int64) int64 { return size * 2 / 5 }
+
 func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err error) {
-	l, err := newLab("cdn-failover", o, Layout{Lossless: true, Sizes: []int64{failoverSize}}, 1)
+	size := int64(failoverSize)
+	if o.Quick {
+		size = failoverQuick
+	}
+	l, err := newLab("cdn-failover", o, Layout{Lossless: true, Sizes: []int64{size}}, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -44,26 +49,26 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
 	}
-	kinds = append(kinds, atsKinds(o.Quick, false)...)
+	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 	var all []job
 	for _, k := range kinds {
 		for _, f := range failures {
-			all = append(all, job{k, func(ctx context.Context, t *trial) error { return measureFailure(ctx, t, f) }})
+			all = append(all, job{k, func(ctx context.Context, t *trial) error { return measureFailure(ctx, t, f, size) }})
 		}
 	}
 	if err := l.each(ctx, all); err != nil {
 		return nil, err
 	}
 	l.Summarise()
-	reportFailover(l)
+	reportFailover(l, size)
 	return l.finish(), nil
 }
 
-func reportFailover(l *lab) {
+func reportFailover(l *lab, size int64) {
 	l.describe("What does a consumer notice when the intermediate that serves is killed, or silently stops to answer, in the middle of a transfer?",
 		fmt.Sprintf("%s are fetched from empty caches; when %s have arrived, the intermediate that sent most of the last %s is killed (kill -9), or everything on its link to the edge is lost without notice (black hole). "+
 			"curl resumes where a transfer breaks, and after three seconds of silence. Gaps are those between arriving packets for ndnpop, and in the output for curl.",
-			megabytes(failoverSize), megabytes(failAt), megabytes(servingBytes)))
+			megabytes(size), megabytes(failAt(size)), megabytes(servingBytes)))
 	other := ms(l.rtt(l.t.Mids[1], l.t.Origins[1][0]))
 	n := l.ours()
 	get := func(f, metric string) float64 { return l.median(n, f+": "+metric) }
@@ -78,7 +83,7 @@ func reportFailover(l *lab) {
 		l.expect(f+": arrived twice, MB", "nothing", get(f, "arrived twice, MB"), math.Inf(-1), 0)
 		l.expect(f+": more from the origins than undisturbed, MB", "at most what was under way at the failure",
 			get(f, "from the origins, MB")-get("undisturbed", "from the origins, MB"), math.Inf(-1), flight)
-		l.expect(f+": longer than undisturbed, s", "at most 0.5 s for 50 MB", get(f, "completion, s")-get("undisturbed", "completion, s"), math.Inf(-1), 0.5)
+		l.expect(f+": longer than undisturbed, s", "at most 0.5 s", get(f, "completion, s")-get("undisturbed", "completion, s"), math.Inf(-1), 0.5)
 	}
 	var labels, gaps, times []string
 	for _, f := range failures {
@@ -89,14 +94,14 @@ func reportFailover(l *lab) {
 	for _, f := range failures[1:] {
 		l.find(l.verdict(f.name+", longest gap as the reader of the output sees it", f.name+": longest gap in the output, ms", "ms"))
 	}
-	l.bars("completion", fmt.Sprintf("Time to fetch %s; less is better.", megabytes(failoverSize)), "s", labels, times)
+	l.bars("completion", fmt.Sprintf("Time to fetch %s; less is better.", megabytes(size)), "s", labels, times)
 	l.bars("gaps", "Longest time without output around the failure; less is better. Output is in order, so that one packet that comes late holds up all behind it.", "ms", labels[1:], gaps[1:])
 	for _, f := range failures[1:] {
 		l.lines("progress-"+strings.ReplaceAll(f.name, " ", "-"), f.name+": content that has arrived, in order, in the first run.", f.name)
 	}
 }
 
-func measureFailure(ctx context.Context, t *trial, f failure) (err error) {
+func measureFailure(ctx context.Context, t *trial, f failure, size int64) (err error) {
 	defer func() {
 		for _, l := range t.lab.t.Mids {
 			if e := l.Up(); err == nil {
@@ -107,11 +112,11 @@ func measureFailure(ctx context.Context, t *trial, f failure) (err error) {
 	failed := time.Duration(-1)
 	var watch serving
 	var doErr error
-	r, err := t.fetch(ctx, 2*time.Minute, Fetch{Object: t.lab.object(failoverSize), Resume: true, Progress: func(p Point) {
+	r, err := t.fetch(ctx, limit(t.lab.t.Options, 2*time.Minute), Fetch{Object: t.lab.object(size), Resume: true, Progress: func(p Point) {
 		if failed >= 0 || doErr != nil {
 			return
 		}
-		mid, due, err := watch.at(t.lab.t, p.Bytes, failAt)
+		mid, due, err := watch.at(t.lab.t, p.Bytes, failAt(size))
 		if err == nil && due {
 			failed, err = p.At, f.do(t, mid)
 		}

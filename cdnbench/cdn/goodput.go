@@ -66,7 +66,7 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		if err := t.lab.t.setLoss(false); err != nil {
 			return err
 		}
-		f, err := t.fetch(ctx, goodputLimit, Fetch{Object: t.lab.object(ownSize)})
+		f, err := t.fetch(ctx, limit(t.lab.t.Options, goodputLimit), Fetch{Object: t.lab.object(ownSize)})
 		if err == nil && f.Err == nil {
 			t.add(megabytes(ownSize)+" cold without loss, s", f.Elapsed.Seconds())
 		}
@@ -149,11 +149,11 @@ func reportLoss(l *lab) {
 
 // transferKinds are the arms that transfer whole objects.
 func transferKinds(o cdnbench.Options) []Kind {
-	return append([]Kind{
+	return reduced(o, append([]Kind{
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic", initCwnd: tcpInitial}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
-	}, atsKinds(o.Quick, false)...)
+	}, atsKinds(o.Quick, false)...))
 }
 
 // measureSizes fetches each object cold and from the edge's cache.
@@ -163,7 +163,7 @@ func measureSizes(ctx context.Context, t *trial) error {
 			continue
 		}
 		for _, state := range []string{"cold", "cached"} {
-			f, err := t.fetch(ctx, goodputLimit, Fetch{Object: o})
+			f, err := t.fetch(ctx, limit(t.lab.t.Options, goodputLimit), Fetch{Object: o})
 			if err != nil {
 				return err
 			}

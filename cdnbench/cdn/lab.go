@@ -142,8 +142,10 @@ func (l *lab) each(ctx context.Context, jobs []job) error {
 		}
 	}
 	for run := 1; run <= l.runs; run++ {
-		if err := l.t.Calibrate(ctx); err != nil {
+		if err := l.t.Calibrate(ctx); err != nil && !(l.Reduced && errors.Is(err, emunet.ErrCalibration)) {
 			return err
+		} else if err != nil {
+			l.unjudged(run, "the links", err)
 		}
 		for _, c := range l.t.calibration {
 			l.Add(run, "emulator", "RTT of "+c.Link+", ms", ms(c.RTT))
@@ -167,8 +169,8 @@ func (l *lab) try(ctx context.Context, run int, j job) error {
 		}
 		late := l.t.Net.Verify()
 		if late != nil && l.Reduced && attempt == quickAttempts {
-			fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d is not judged: %v\n", l.Scenario, j.kind.Name, run, late)
-			l.late, late = true, nil
+			l.unjudged(run, j.kind.Name, late)
+			late = nil
 		}
 		if late == nil {
 			var line []string
@@ -214,6 +216,12 @@ func (l *lab) trial(ctx context.Context, run int, j job) (t *trial, err error) {
 // a run.
 func (l *lab) reset(run int) error { return l.t.Net.Reset(l.t.Seed + uint64(run)*1000) }
 
+// unjudged notes why a reduced run is not held against anything.
+func (l *lab) unjudged(run int, what string, why error) {
+	fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d is not judged: %v\n", l.Scenario, what, run, why)
+	l.late = true
+}
+
 // expect is Result.Expect, where the emulator kept up.
 func (l *lab) expect(what, paper string, measured, low, high float64) {
 	if !l.late {
@@ -244,6 +252,27 @@ func (l *lab) rtt(links ...*emunet.Link) time.Duration {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// reduced leaves the first arm of each side in a reduced run.
+func reduced(o cdnbench.Options, kinds []Kind) []Kind {
+	if !o.Quick {
+		return kinds
+	}
+	seen := map[bool]bool{}
+	return slices.DeleteFunc(kinds, func(k Kind) bool {
+		again := seen[k.HTTP]
+		seen[k.HTTP] = true
+		return again
+	})
+}
+
+// limit is how long a fetch may take: a reduced run has less patience.
+func limit(o cdnbench.Options, full time.Duration) time.Duration {
+	if o.Quick {
+		return min(full, 20*time.Second)
+	}
+	return full
+}
 
 // jobs are one for each kind.
 func jobs(kinds []Kind, measure func(context.Context, *trial) error) (all []job) {

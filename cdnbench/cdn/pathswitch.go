@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	degradedSize = 20_000_000
 	// changeEvery is how often both paths get new parameters.
 	changeEvery = time.Second
 	switchLimit = 3 * time.Minute
 )
 
 func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err error) {
-	sizes := []int64{5_000_000, 20_000_000, 50_000_000}
+	sizes, size := []int64{5_000_000, 20_000_000, 50_000_000}, int64(20_000_000)
 	if o.Quick {
-		sizes = []int64{5_000_000, 20_000_000}
+		sizes, size = []int64{5_000_000}, 5_000_000
 	}
 	l, err := newLab("cdn-path-switch", o, Layout{Lossless: true, Sizes: sizes}, 1)
 	if err != nil {
@@ -37,9 +36,9 @@ func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result,
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 	}
-	kinds = append(kinds, atsKinds(o.Quick, false)...)
-	all := jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, false) })
-	all = append(all, jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, true) })...)
+	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
+	all := jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, size, false) })
+	all = append(all, jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, size, true) })...)
 	for _, size := range sizes {
 		all = append(all, jobs(kinds, func(ctx context.Context, t *trial) error { return measureChanging(ctx, t, size) })...)
 	}
@@ -47,19 +46,19 @@ func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result,
 		return nil, err
 	}
 	l.Summarise()
-	reportPathSwitch(l, sizes)
+	reportPathSwitch(l, size, sizes)
 	return l.finish(), nil
 }
 
-func reportPathSwitch(l *lab, sizes []int64) {
+func reportPathSwitch(l *lab, size int64, sizes []int64) {
 	l.describe("How long do objects take when the path in use becomes worse in the middle of a transfer?",
 		fmt.Sprintf("First, when 30 %% of %s have arrived, the link between the edge and the intermediate that serves gets 100 to 150 ms more round trip and loses 1 %%, for good. "+
-			"Second, every second both such links get a round trip of 50 to 200 ms and a loss of 0.001 to 1 %%, at random from a seed that is the same for all arms of a run. A transfer that takes longer than %v is given up.", megabytes(degradedSize), switchLimit))
-	whole, worse := "undisturbed: "+megabytes(degradedSize)+", s", "one path degrades at 30 %: "+megabytes(degradedSize)+", s"
-	l.expect("one path degrades: time for "+megabytes(degradedSize)+" to undisturbed", "at most 1.3 times; in the paper NDN follows the better path, and ATS stays",
+			"Second, every second both such links get a round trip of 50 to 200 ms and a loss of 0.001 to 1 %%, at random from a seed that is the same for all arms of a run. A transfer that takes longer than %v is given up.", megabytes(size), switchLimit))
+	whole, worse := "undisturbed: "+megabytes(size)+", s", "one path degrades at 30 %: "+megabytes(size)+", s"
+	l.expect("one path degrades: time for "+megabytes(size)+" to undisturbed", "at most 1.3 times; in the paper NDN follows the better path, and ATS stays",
 		l.median(l.ours(), worse)/l.median(l.ours(), whole), math.Inf(-1), 1.3)
 	labels, metrics := []string{"undisturbed", "one degrades"}, []string{whole, worse}
-	for _, size := range sizes {
+	for _, size := range sizes { // changing paths
 		labels = append(labels, megabytes(size)+" changing")
 		metrics = append(metrics, "paths change at random: "+megabytes(size)+", s")
 	}
@@ -72,7 +71,7 @@ func reportPathSwitch(l *lab, sizes []int64) {
 
 // measureDegraded worsens the path that serves when 30 % have arrived, and
 // leaves it so.
-func measureDegraded(ctx context.Context, t *trial, degrade bool) (err error) {
+func measureDegraded(ctx context.Context, t *trial, size int64, degrade bool) (err error) {
 	top := t.lab.t
 	defer t.restore(&err)
 	rng := t.dice()
@@ -80,11 +79,11 @@ func measureDegraded(ctx context.Context, t *trial, degrade bool) (err error) {
 	done := !degrade
 	var watch serving
 	var doErr error
-	f, err := t.fetch(ctx, switchLimit, Fetch{Object: t.lab.object(degradedSize), Progress: func(p Point) {
+	f, err := t.fetch(ctx, limit(t.lab.t.Options, switchLimit), Fetch{Object: t.lab.object(size), Progress: func(p Point) {
 		if done {
 			return
 		}
-		mid, due, err := watch.at(top, p.Bytes, degradedSize*3/10)
+		mid, due, err := watch.at(top, p.Bytes, size*3/10)
 		if err == nil && due {
 			done = true
 			l := top.Mids[mid]
@@ -109,7 +108,7 @@ func measureDegraded(ctx context.Context, t *trial, degrade bool) (err error) {
 		name = "undisturbed"
 	}
 	if f.Err == nil {
-		t.add(name+": "+megabytes(degradedSize)+", s", f.Elapsed.Seconds())
+		t.add(name+": "+megabytes(size)+", s", f.Elapsed.Seconds())
 	}
 	return nil
 }
@@ -137,7 +136,7 @@ func measureChanging(ctx context.Context, t *trial, size int64) (err error) {
 			}
 		}
 	})
-	f, err := t.fetch(ctx, switchLimit, Fetch{Object: t.lab.object(size)})
+	f, err := t.fetch(ctx, limit(t.lab.t.Options, switchLimit), Fetch{Object: t.lab.object(size)})
 	close(stop)
 	wg.Wait()
 	if err == nil {

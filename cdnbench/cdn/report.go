@@ -20,10 +20,10 @@ func (l *lab) describe(question, setup string) {
 		loss = "The first link loses 0.08 % of the packets in each direction, the others 0.01 %, at random, and each arm of a run meets the same dice."
 	}
 	l.Setup = fmt.Sprintf("A client reaches an edge cache over %v of round trip; the edge reaches two intermediate caches over %v, and they two origins over %v and %v. "+
-		"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each. "+
-		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP. "+
+		"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each.\n"+
+		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP.\n"+
 		"HTTP: Apache Traffic Server at edge and intermediates, nginx (as in the paper: httpd) at the origins, curl at the client; tuned means read-while-writer, short time-outs, dead parents avoided; "+
-		"fresh means a new connection of the client, kept one that is open. All programs and the links run on one machine; a run for which the links' emulator was late does not count. ",
+		"fresh means a new connection of the client, kept one that is open.\nAll programs and the links run on one machine; a run for which the links' emulator was late does not count.\n",
 		l.t.Read(accessRTT), l.t.Read(midRTT), l.t.Read(originRTT), l.t.Read(origin2RTT), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment) + setup
 }
 

@@ -33,7 +33,7 @@ func runTTFB(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "best-route", pipeline: "cubic", initCwnd: tcpInitial}),
 	}
-	kinds = append(kinds, atsKinds(o.Quick, false)...)
+	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
 		for _, q := range ttfbRequests {
 			f, err := t.fetch(ctx, 10*time.Second, Fetch{Object: l.object(q.size), Kept: q.kept})
