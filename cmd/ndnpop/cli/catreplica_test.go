@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"ndnpop/consumer"
 	"ndnpop/consumer/cc"
+	"ndnpop/internal/testbin"
 )
 
 func TestReplicaFlags(t *testing.T) {
@@ -55,6 +58,30 @@ func TestPipelineOptions(t *testing.T) {
 		_, msg, code := cat(t, append(strings.Fields(c.args), "/f")...)
 		if code != exitUsage || !strings.Contains(msg, c.want) {
 			t.Errorf("%s: code %d, %s", c.args, code, msg)
+		}
+	}
+}
+
+// TestOptionsAreDocumented: docs/fetching.md names every option of every
+// pipeline.
+func TestOptionsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(testbin.Root(), "docs", "fetching.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range cc.Builtin() {
+		if !strings.Contains(string(doc), "`"+f.Name+"`") {
+			t.Errorf("docs/fetching.md lacks %s", f.Name)
+		}
+		_, err := f.New(cc.Params{Options: map[string]string{"-": "1"}})
+		_, known, some := strings.Cut(err.Error(), "known are ")
+		if !some {
+			continue
+		}
+		for _, o := range strings.Split(known, ", ") {
+			if !strings.Contains(string(doc), "`"+o+"`") {
+				t.Errorf("docs/fetching.md lacks the option %q of %s", o, f.Name)
+			}
 		}
 	}
 }
