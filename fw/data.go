@@ -139,11 +139,11 @@ func (s *Shard) deliver(now ndn.Time, in *face, p *ndn.Packet, e *table.PitEntry
 	f := &s.fields
 	for i := range e.In {
 		r := &e.In[i]
+		s.unwait(e, r)
 		to := s.faces.get(r.Face)
 		if to == nil {
 			continue
 		}
-		to.pending -= e.Weight()
 		if r.Expiry <= now || (to == in && !in.AdHoc) {
 			continue
 		}

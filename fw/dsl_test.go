@@ -221,10 +221,11 @@ func (n *net) idle() {
 	if c.PitEntries != 0 || c.Timers != 0 {
 		n.t.Fatalf("left behind: %d PIT entries, %d timers", c.PitEntries, c.Timers)
 	}
+	checkWaits(n.t, n.s)
+	if n.s.waiting != 0 {
+		n.t.Fatalf("%d in-records left", n.s.waiting)
+	}
 	check := func(f *face) {
-		if f != nil && f.pending != 0 {
-			n.t.Fatalf("face %d has %d in-records left", f.ID, f.pending)
-		}
 		if f != nil && f.asked != 0 {
 			n.t.Fatalf("face %d has %d out-records left", f.ID, f.asked)
 		}

@@ -58,9 +58,7 @@ func (s *Shard) release(now ndn.Time, e *table.PitEntry, remember bool) {
 	s.timers.Disarm(e.Expiry)
 	s.disarm(e)
 	for i := range e.In {
-		if f := s.faces.get(e.In[i].Face); f != nil {
-			f.pending -= e.Weight()
-		}
+		s.unwait(e, &e.In[i])
 	}
 	for i := range e.Out {
 		if f := s.faces.get(e.Out[i].Face); f != nil {
@@ -94,14 +92,41 @@ func (s *Shard) disarm(e *table.PitEntry) {
 func (s *Shard) removeIn(e *table.PitEntry, id ndn.FaceID) bool {
 	for i := range e.In {
 		if e.In[i].Face == id {
+			s.unwait(e, &e.In[i])
 			e.In = append(e.In[:i], e.In[i+1:]...)
-			if f := s.faces.get(id); f != nil {
-				f.pending -= e.Weight()
-			}
 			return true
 		}
 	}
 	return false
+}
+
+// keepWaits is the room for entries that a face keeps though it waits for few.
+const keepWaits = 64
+
+// wait adds the in-record of a face to an entry.
+func (s *Shard) wait(e *table.PitEntry, f *face) *table.InRecord {
+	e.In = append(e.In, table.InRecord{Face: f.ID, Place: uint32(len(f.waits))})
+	f.waits = append(f.waits, e)
+	f.pending += e.Weight()
+	s.waiting++
+	return &e.In[len(e.In)-1]
+}
+
+// unwait notes that the in-record r of an entry ends.
+func (s *Shard) unwait(e *table.PitEntry, r *table.InRecord) {
+	s.waiting--
+	f := s.faces.get(r.Face) // it does not go before its records do
+	f.pending -= e.Weight()
+	last := len(f.waits) - 1
+	if moved := f.waits[last]; moved != e {
+		f.waits[r.Place] = moved
+		moved.FindIn(f.ID).Place = r.Place
+	}
+	f.waits[last] = nil
+	f.waits = f.waits[:last]
+	if c := cap(f.waits); c > keepWaits && last < c/4 {
+		f.waits = append(make([]*table.PitEntry, 0, c/2), f.waits...)
+	}
 }
 
 // fire handles a timer that is due.

@@ -29,6 +29,9 @@ type face struct {
 	leaving bool // being removed in parts
 	pending int  // in-records, by the weight of their entries
 	asked   int  // out-records
+	// waits are the entries with an in-record of the face, which tells the
+	// place here: a face that goes must not cost a walk over all entries.
+	waits []*table.PitEntry
 }
 
 func (f *face) pointToPoint() bool { return !f.MultiAccess && !f.AdHoc }
@@ -118,11 +121,10 @@ func (s *Shard) RemoveFacePart(now ndn.Time, id ndn.FaceID, limit int) (gone boo
 func (s *Shard) beginRemoval(now ndn.Time, f *face, limit int) (gone bool) {
 	id := f.ID
 	f.leaving, f.down = true, true
-	if f.pending > 0 {
-		for _, w := range s.entries(nil, func(e *table.PitEntry) bool { return e.FindIn(id) != nil }) {
-			s.removeIn(w.entry, id)
-			s.settle(now, w.entry)
-		}
+	for len(f.waits) > 0 {
+		e := f.waits[len(f.waits)-1]
+		s.removeIn(e, id)
+		s.settle(now, e)
 	}
 	// Before strategies look for another way, so that they find the routes of
 	// shorter prefixes if that can be.

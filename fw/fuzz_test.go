@@ -95,6 +95,7 @@ func run(t testing.TB, seed uint64, input []byte, log io.Writer) *runner {
 	s := &script{input}
 	for len(s.b) > 0 {
 		r.step(s, infos)
+		checkWaits(t, r.s)
 	}
 	// Everything ends.
 	for r.s.Deadline() != ndn.Never {
@@ -104,14 +105,41 @@ func run(t testing.TB, seed uint64, input []byte, log io.Writer) *runner {
 	if c := r.s.Counters(); c.PitEntries != 0 || c.Timers != 0 {
 		t.Fatalf("left behind: %+v", c)
 	}
-	for _, f := range infos {
-		if f := r.s.faces.get(f.ID); f != nil && f.pending != 0 {
-			t.Fatalf("face %d: %d in-records", f.ID, f.pending)
-		}
+	if r.s.waiting != 0 {
+		t.Fatalf("%d in-records", r.s.waiting)
 	}
 	i := r.s.CSInfo()
 	fmt.Fprintf(r.log, "%+v %+v\n", r.s.Counters(), i)
 	return r
+}
+
+// checkWaits checks that every face knows the entries with an in-record of it,
+// and they their places.
+func checkWaits(t testing.TB, s *Shard) {
+	t.Helper()
+	records := 0
+	s.pit.Each(func(e *table.PitEntry) {
+		records += len(e.In)
+		for _, r := range e.In {
+			if f := s.faces.get(r.Face); f == nil || int(r.Place) >= len(f.waits) || f.waits[r.Place] != e {
+				t.Fatalf("face %d does not wait for %s at %d", r.Face, e.Name, r.Place)
+			}
+		}
+	})
+	waits := 0
+	for _, f := range s.faces.live {
+		weight := 0
+		for _, e := range f.waits {
+			weight += e.Weight()
+		}
+		if weight != f.pending {
+			t.Fatalf("face %d counts %d, waits for %d", f.ID, f.pending, weight)
+		}
+		waits += len(f.waits)
+	}
+	if records != waits || records != s.waiting {
+		t.Fatalf("%d in-records, %d of faces, %d counted", records, waits, s.waiting)
+	}
 }
 
 // name draws one of few names.

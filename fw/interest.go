@@ -242,12 +242,17 @@ func (s *Shard) selectReplica(a *arrival, e *table.PitEntry) bool {
 // newEntry makes a PIT entry, or refuses with a Nack Congestion when a limit
 // is reached.
 func (s *Shard) newEntry(a *arrival, variants int) *table.PitEntry {
-	if a.in.pending >= s.pit.Config().MaxEntriesPerFace {
+	i := &a.p.Interest
+	switch {
+	case a.in.pending >= s.share():
 		s.n.PitFace++
 		s.refuse(a, ndn.NackCongestion)
 		return nil
+	case s.waiting >= s.maxWaiting():
+		s.n.PitFull++
+		s.refuse(a, ndn.NackCongestion)
+		return nil
 	}
-	i := &a.p.Interest
 	e, err := s.pit.Insert(a.hash, i, a.hint, a.digest, a.hashes, variants)
 	if err != nil {
 		if err == table.ErrVariants {
@@ -262,6 +267,21 @@ func (s *Shard) newEntry(a *arrival, variants int) *table.PitEntry {
 	e.StripHint, e.Trusted = a.strip, s.trusted(a.hint)
 	return e
 }
+
+// leastShare is how many entries a face may cause in any case.
+const leastShare = 64
+
+// share is how many entries one face may cause: at most twice as many as are
+// left, so that a few faces cannot leave nothing for the others (Choudhury and
+// Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
+// 1998).
+func (s *Shard) share() int {
+	return min(s.pit.Config().MaxEntriesPerFace, max(leastShare, 2*s.pit.Free()))
+}
+
+// maxWaiting bounds the in-records of all entries: many faces that ask for the
+// same cost memory too.
+func (s *Shard) maxWaiting() int { return 4 * s.pit.Config().MaxEntries }
 
 // pend puts the Interest into the entry's in-records and shows it to the
 // strategy, unless it only repeats or joins what is pending.
@@ -363,10 +383,10 @@ func (s *Shard) addIn(a *arrival, e *table.PitEntry) *table.InRecord {
 		s.n.InRecordsFull++
 	case a.in.pending >= limits.MaxEntriesPerFace:
 		s.n.PitFace++
+	case s.waiting >= s.maxWaiting():
+		s.n.PitFull++
 	default:
-		e.In = append(e.In, table.InRecord{Face: a.in.ID})
-		a.in.pending += e.Weight()
-		return &e.In[len(e.In)-1]
+		return s.wait(e, a.in)
 	}
 	s.refuse(a, ndn.NackCongestion)
 	return nil

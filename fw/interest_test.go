@@ -3,6 +3,7 @@ package fw
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -419,6 +420,84 @@ func TestLongLifetimesDoNotLockOut(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	n.idle()
+}
+
+// A few faces that ask for all they can leave room for others.
+func TestFewFacesLeaveRoomForOthers(t *testing.T) {
+	n := newNet(t, Config{PIT: table.PITConfig{MaxEntries: 10_000, MaxEntriesPerFace: 10_000}}).route("/", remote1, 1)
+	for i := range 10_000 {
+		for in := range ndn.FaceID(6) {
+			if i == 0 {
+				_ = n.s.AddFace(n.now, FaceInfo{ID: 600 + in})
+			}
+			n.interest(600+in, fmt.Sprintf("/%d/%d", in, i), 1)
+		}
+	}
+	n.take()
+	if c := n.s.Counters(); c.PitFull != 0 || c.PitFace == 0 || c.PitEntries < 9000 {
+		t.Fatalf("%+v", c)
+	}
+	for i := range 400 {
+		n.interest(local2, fmt.Sprintf("/late/%d", i), 2)
+	}
+	for _, s := range n.take() {
+		if s.p.Kind == ndn.KindNack {
+			t.Fatalf("refused: %s", s.p.Interest.Name)
+		}
+	}
+	n.idle()
+}
+
+// However many faces wait for the same, what is known of them is bounded.
+func TestWaitingFacesAreBounded(t *testing.T) {
+	n := newNet(t, Config{PIT: table.PITConfig{MaxEntries: 50}}).route("/", remote1, 1)
+	for in := range ndn.FaceID(100) {
+		_ = n.s.AddFace(n.now, FaceInfo{ID: 600 + in})
+		for i := range 10 {
+			n.interest(600+in, fmt.Sprintf("/%d", i), uint32(in), lifetime(5*time.Minute))
+		}
+	}
+	n.take()
+	if c := n.s.Counters(); n.s.waiting != 200 || c.PitFull != 800 || c.PitEntries != 10 {
+		t.Fatalf("%d in-records, %+v", n.s.waiting, c)
+	}
+	n.interest(local1, "/other", 1)
+	n.want("N300 /other Congestion")
+	n.s.RemoveFace(n.now, 600)
+	n.interest(local1, "/other", 2)
+	n.want("I401 /other")
+	n.idle()
+	for _, f := range n.s.faces.live {
+		if cap(f.waits) > keepWaits {
+			t.Fatalf("face %d keeps room for %d", f.ID, cap(f.waits))
+		}
+	}
+}
+
+// A face that goes costs what it waits for, not what all others do.
+func TestFaceThatGoesCostsItsOwn(t *testing.T) {
+	cost := func(others int) time.Duration {
+		n := newNet(t, Config{}).route("/", remote1, 1)
+		for i := range others {
+			n.interest(local1, fmt.Sprintf("/%d", i), 1, lifetime(time.Minute))
+		}
+		n.take()
+		least := time.Hour
+		for i := range uint32(30) {
+			_ = n.s.AddFace(n.now, FaceInfo{ID: 700})
+			n.interest(700, "/mine", 2+i)
+			n.take()
+			begin := time.Now()
+			n.s.RemoveFace(n.now, 700)
+			least = min(least, time.Since(begin))
+			n.after(time.Second)
+		}
+		return least
+	}
+	few, many := cost(10), cost(50_000)
+	if many > 30*few {
+		t.Fatalf("%v beside 10 pending Interests, %v beside 50000", few, many)
+	}
 }
 
 func TestLongLifetimeIsBounded(t *testing.T) {

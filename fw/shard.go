@@ -47,6 +47,7 @@ type Shard struct {
 	measured *table.Measurements
 	timers   table.Timers
 	plain    int // timers armed that belong to no entry
+	waiting  int // in-records of all entries
 
 	strategies *strategy.Set
 	choices    *table.Choices

@@ -23,6 +23,7 @@ type InRecord struct {
 	HasHint          bool // its Interest carried a forwarding hint
 	tokenLen         uint8
 	token            [32]byte
+	Place            uint32 // the shard's: where the face keeps the entry
 }
 
 // Token is the PIT token of the downstream's latest Interest, nil when it had
@@ -225,6 +226,9 @@ func (p *PIT) Len() int { return p.index.live }
 
 // Crowded reports whether more than half of the entries are in use.
 func (p *PIT) Crowded() bool { return 2*p.load > p.cfg.MaxEntries }
+
+// Free is how many more entries there may be.
+func (p *PIT) Free() int { return p.cfg.MaxEntries - p.load }
 
 // Config returns the limits in force.
 func (p *PIT) Config() PITConfig { return p.cfg }
