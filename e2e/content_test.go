@@ -137,7 +137,7 @@ func answerSegments(b *testbed, consumer *testbin.Proc, segments uint64, beyond 
 }
 
 // TestLargestPacketIPv6: the largest packet over a UDP face on IPv6, whose
-// face lives (11; a path with a smaller MTU is the UDP transport's own test).
+// face lives (11; TestNarrowPath has smaller MTUs).
 func TestLargestPacketIPv6(t *testing.T) {
 	origin := startNode(t, nodeConf{capacity: "0", udp6: true})
 	if origin.udp6 == "" {

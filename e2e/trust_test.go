@@ -29,6 +29,7 @@ func TestTrustAnchors(t *testing.T) {
 	certified("/org/ops", "/org", rootDir)
 	certified("/org/ops/alice", "/org/ops", dir)
 	certified("/org/ops/away", "/org/ops", dir)
+	certified("/org/ops/mute", "/org/ops", dir)
 	late := ndndSec(t, "", "keygen", "/org/late", "ecc", "secp256r1")
 	ourKey(t, dir, late+ndndSec(t, late, "sign-cert", rootKey, "--start", "20200101000000", "--end", "20210101000000"), "import")
 	ourKey(t, dir, "", "generate", "/org/alone")
@@ -39,9 +40,9 @@ func TestTrustAnchors(t *testing.T) {
 	}
 
 	n := startNode(t, nodeConf{
-		faces: []faceConf{{"home", home.udpURI()}},
+		faces: []faceConf{{"home", home.udpURI()}, {"mute", deaf(t)}},
 		routes: []routeConf{
-			{"/org/ops/KEY", "home", 0}, {"/org/ops/alice", "home", 0}, {"/org/late", "home", 0}, {"/org/alone", "home", 0},
+			{"/org/ops/KEY", "home", 0}, {"/org/ops/alice", "home", 0}, {"/org/late", "home", 0}, {"/org/alone", "home", 0}, {"/org/ops/mute", "mute", 0},
 		},
 		extra: fmt.Sprintf("[[mgmt.authorize]]\nmodules = [\"faces\"]\ntrust_anchors = [%q]\n[[mgmt.authorize]]\nmodules = [\"faces\"]\ncertificates = [%q]\n", rootCert, listed),
 	})
@@ -58,6 +59,7 @@ func TestTrustAnchors(t *testing.T) {
 		{"/org/late", dir, 1, "expired on 2021-01-01"},
 		{"/org/alone", dir, 1, "self-signed"},
 		{"/org/ops/away", dir, 1, "there is no route to it"},
+		{"/org/ops/mute", dir, 1, "nobody answers"},
 		{"", "", 1, "the key is not one that is allowed"},
 	} {
 		port++
@@ -73,10 +75,10 @@ func TestTrustAnchors(t *testing.T) {
 			t.Errorf("%s: no 403, or the log does not say why: %s", tc.key, p.Stderr)
 		}
 	}
-	if v := n.metric(t, `ndnpop_mgmt_commands_total{result="refused"}`); v != 4 {
+	if v := n.metric(t, `ndnpop_mgmt_commands_total{result="refused"}`); v != 5 {
 		t.Errorf("%v commands refused", v)
 	}
-	if b, r := n.metric(t, `ndnpop_mgmt_keys_total{result="believed"}`), n.metric(t, `ndnpop_mgmt_keys_total{result="refused"}`); b != 2 || r != 3 {
+	if b, r := n.metric(t, `ndnpop_mgmt_keys_total{result="believed"}`), n.metric(t, `ndnpop_mgmt_keys_total{result="refused"}`); b != 2 || r != 4 {
 		t.Errorf("%v keys believed, %v refused", b, r)
 	}
 	if !strings.Contains(n.Stderr.String(), `"message":"command refused"`) {

@@ -9,6 +9,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
 	"ndnpop/ndn/verify"
 )
@@ -16,14 +17,16 @@ import (
 // Bounds of what strangers' keys can cause. There is one chains for those who
 // are on this host, and one for those who are not.
 const (
-	maxFetching  = 4  // keys whose certificates are fetched at the same time
-	maxKeys      = 64 // keys that are being fetched or wait for it
-	maxFaceKeys  = 8  // of these, that one face may have brought
-	maxEachKey   = 16 // commands that wait for the same key
-	maxKeyName   = 1024
-	maxFailed    = 1024 // keys that are remembered as not to be had
-	failedFor    = 10 * time.Second
-	chainTime    = 5 * time.Second // for all certificates of a key
+	maxFetching = 4  // keys whose certificates are fetched at the same time
+	maxKeys     = 64 // keys that are being fetched or wait for it
+	maxFaceKeys = 8  // of these, that one face may have brought
+	maxEachKey  = 16 // commands that wait for the same key
+	maxKeyName  = 1024
+	maxFailed   = 1024 // keys that are remembered as not to be had
+	failedFor   = 10 * time.Second
+	// chainTime is for all certificates of a key: less than the lifetime of
+	// commands, so that who is refused hears why.
+	chainTime    = proto.Lifetime - 500*time.Millisecond
 	certTries    = 3
 	certLifetime = time.Second
 )
