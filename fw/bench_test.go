@@ -152,28 +152,6 @@ func BenchmarkHit(b *testing.B) {
 	n.check(b, held, hits)
 }
 
-// BenchmarkPending holds so many Interests pending while pairs pass.
-func BenchmarkPending(b *testing.B) {
-	for _, pending := range []int{1_000, 100_000, 1_000_000} {
-		b.Run(fmt.Sprint(pending), func(b *testing.B) {
-			n := newBench(b, 1000, 0)
-			n.s.cfg.MaxLifetime = time.Hour
-			n.s.pit = table.NewPIT(table.PITConfig{MaxEntries: 2 << 20, MaxEntriesPerFace: 2 << 20}, 0)
-			for i := range uint32(pending) {
-				n.segment(1<<24 + i)
-				n.ask(b)
-			}
-			b.ReportAllocs()
-			i := uint32(0)
-			for b.Loop() {
-				n.pair(b, i)
-				i++
-			}
-			n.check(b, int(i), 0)
-		})
-	}
-}
-
 // TestNoAllocations is the gate of the packet path.
 func TestNoAllocations(t *testing.T) {
 	for name, cs := range map[string]int64{"content store": 8 << 20, "no content store": 0} {
