@@ -38,6 +38,9 @@ type LinkConfig struct {
 	Marking *lp.Marking
 	// Reliability of the link service.
 	Reliability lp.Reliability
+	// Shaping of Interests at both ends. Rates that are 0 are those of the
+	// link's directions.
+	Shaping *lp.Shaping
 	// Unprotected are prefixes of names whose packets a reliable link does not
 	// repair: they share its queue with those that it does.
 	Unprotected []string
@@ -70,10 +73,24 @@ func (n *Network) Connect(a, b *Node, c LinkConfig) *Link {
 		svc.Marking = *c.Marking
 	}
 	l := &Link{A: a, B: b, Cost: max(1, c.Cost), net: n}
+	far := svc
+	if c.Shaping != nil {
+		svc.Shaping, far.Shaping = *c.Shaping, *c.Shaping
+		if c.Shaping.Out == 0 {
+			svc.Shaping.Out, far.Shaping.In = c.Rate, c.Rate
+		} else {
+			far.Shaping.In = c.Shaping.Out
+		}
+		if c.Shaping.In == 0 {
+			svc.Shaping.In, far.Shaping.Out = back.Rate, back.Rate
+		} else {
+			far.Shaping.Out = c.Shaping.In
+		}
+	}
 	pa := n.newPort(a, a.zone, svc)
-	pb := n.newPort(b, b.zone, svc)
+	pb := n.newPort(b, b.zone, far)
 	if len(c.Unprotected) > 0 {
-		svc.Reliability = lp.Reliability{}
+		svc.Reliability, svc.Shaping = lp.Reliability{}, lp.Shaping{}
 		pa.unprotect(svc, c.Unprotected)
 		pb.unprotect(svc, c.Unprotected)
 	}

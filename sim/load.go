@@ -73,6 +73,7 @@ type (
 		StopAndWait     bool         `toml:"stop-and-wait"`
 		AckDelay        durationText `toml:"ack-delay"`
 		Unprotected     []string     `toml:"unprotected"`
+		Shaping         bool         `toml:"shaping"` // of Interests, to the link's rates
 	}
 	chainText struct {
 		Prefix string   `toml:"prefix"`
@@ -171,6 +172,9 @@ func (l *linkText) config() LinkConfig {
 	if l.Back != nil {
 		back := l.Back.params()
 		c.Back = &back
+	}
+	if l.Shaping {
+		c.Shaping = &lp.Shaping{}
 	}
 	if l.Marking {
 		c.Marking = &lp.Marking{}

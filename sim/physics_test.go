@@ -9,6 +9,7 @@ import (
 
 	"ndnpop/consumer"
 	"ndnpop/consumer/cc"
+	"ndnpop/face/lp"
 	"ndnpop/sim"
 	"ndnpop/strategy/strategies"
 )
@@ -202,5 +203,26 @@ func TestBlackHoleBacksOff(t *testing.T) {
 			t.Errorf("asked at %v, want %v", s.at, want)
 			break
 		}
+	}
+}
+
+// TestShapedLink: a window much larger than the link meets Nacks Congestion
+// instead of a full queue, and nothing is lost.
+func TestShapedLink(t *testing.T) {
+	n := newNet(1)
+	a, _, l := pair(n, sim.LinkConfig{
+		Params: sim.Params{Rate: 10e6, Delay: 10 * ms, Queue: 50_000}, Shaping: &lp.Shaping{Queue: 20},
+	}, sim.ProducerConfig{Prefix: "/s", Size: 5_000_000, Segment: 1000})
+	f := n.AddFetch(a, sim.FetchConfig{Name: "/s/file", Controller: "reno"})
+	run(t, n, 10*time.Second)
+	s, c := f.Stats(), l.BA.Counters()
+	if !f.Done() || f.Err() != nil || c.QueueDrops > 0 || s.Nacks == 0 {
+		t.Errorf("%v, %d drops, %+v", f.Err(), c.QueueDrops, s)
+	}
+	if u := float64(c.OutBytes) * 8 / 10e6 / f.Elapsed().Seconds(); u < 0.9 {
+		t.Errorf("%.3f of the link is used", u)
+	}
+	if q := l.AB.Service().Counters(); q.OutShapeFull == 0 || q.OutShaped == 0 || q.OutShapeLost > 0 {
+		t.Errorf("%+v", q)
 	}
 }

@@ -99,6 +99,7 @@ type Context struct {
 	looked bool
 	out    Outcome
 	non    bool
+	full   bool // a next hop's queue took no Interest of this event
 }
 
 // shared is what all events of one shard have in common.
@@ -127,7 +128,7 @@ func NewContext(core Core, h ndn.Hasher, m *table.Measurements, seed uint64) *Co
 // Begin prepares the context for an event. The shard fills in the Setup, which
 // still holds what the last event left.
 func (c *Context) Begin() *Setup {
-	c.hops, c.fib, c.looked, c.non, c.out = nil, nil, false, false, Outcome{}
+	c.hops, c.fib, c.looked, c.non, c.full, c.out = nil, nil, false, false, false, Outcome{}
 	return &c.s
 }
 
@@ -239,6 +240,7 @@ func (c *Context) Probe(f ndn.FaceID) Refusal { return c.send(f, true) }
 
 func (c *Context) send(f ndn.FaceID, fresh bool) Refusal {
 	r := c.core.Send(c, Output{To: f, Fresh: fresh, NonDiscovery: c.non})
+	c.full = c.full || r == RefusedQueue
 	if c.Traced() {
 		c.trace(&Decision{Kind: TraceSend, To: f, Refusal: r})
 	}
@@ -250,8 +252,12 @@ func (c *Context) send(f ndn.FaceID, fresh bool) Refusal {
 func (c *Context) NonDiscovery() { c.non = true }
 
 // Nack answers one downstream and removes it from those that wait. It reports
-// whether it was waiting.
+// whether it was waiting. NoRoute becomes Congestion where it was the queue of
+// a next hop that refused the Interest: there is a route.
 func (c *Context) Nack(to ndn.FaceID, reason ndn.NackReason) bool {
+	if c.full && reason == ndn.NackNoRoute {
+		reason = ndn.NackCongestion
+	}
 	ok := c.core.Nack(c, to, reason)
 	if ok && c.Traced() {
 		c.trace(&Decision{Kind: TraceNack, To: to, Nack: reason})

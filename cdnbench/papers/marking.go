@@ -9,7 +9,7 @@ import (
 )
 
 // Marking is marking: congestion marks by the link service, as NFD gives them,
-// and what Reno and CUBIC make of them.
+// and what Reno and CUBIC make of them; and shaping of Interests.
 type Marking struct{ tiny bool }
 
 // Name implements cdnbench.Scenario.
@@ -87,14 +87,31 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 	if !o.Quick {
 		add(gentle, "reno", 1, true, map[string]string{"mark-beta": "0.8"})
 	}
+	var shaped [2]*trace
+	for _, c := range []string{"reno", "cubic"} {
+		for i, on := range []bool{true, false} {
+			v := &values{shapeArm(c, on), make([]map[string]float64, runs)}
+			all = append(all, v)
+			for run := range runs {
+				jobs = append(jobs, job{v.arm, run, func(seed uint64) error {
+					m, t, err := shapeRun(c, on, seed, warm, length)
+					v.metrics[run] = m
+					if run == 0 && c == "reno" {
+						shaped[i] = t
+					}
+					return err
+				}})
+			}
+		}
+	}
 	if err := runJobs(ctx, o, jobs); err != nil {
 		return nil, err
 	}
-	collect(r, all, "utilisation", "mean_queue_kb", "queue_delay_ms", "drops", "jain", "marks", "repeated_interests")
+	collect(r, all, "utilisation", "worst_to_optimum", "nacks", "mean_queue_kb", "queue_delay_ms", "drops", "jain", "marks", "repeated_interests")
 	at := func(c string, k int, metric string) float64 { return average(r, arm(c, k, true), metric) }
 
 	r.Question = "Do congestion marks, given by the link service as NFD does, spare losses and keep the queue short without leaving the link idle?"
-	r.Setup = fmt.Sprintf("100 Mbit/s, RTT 40 ms, a queue of 200 kB, which is 0.4 of the bandwidth-delay product; marks when it has been longer than 64 KiB for 100 ms. Payload 1400 bytes, %.3g s of which the first %.3g s do not count. Each set-up also without marks. Interest shaping is not part of the program and is not measured.", length.Seconds(), warm.Seconds())
+	r.Setup = fmt.Sprintf("100 Mbit/s, RTT 40 ms, a queue of 200 kB, which is 0.4 of the bandwidth-delay product; marks when it has been longer than 64 KiB for 100 ms. Payload 1400 bytes, %.3g s of which the first %.3g s do not count. Each set-up also without marks. Interest shaping (Wang et al. 2013): a flow each way over 10 Mbit/s, RTT 40 ms, a queue of 50 kB; the optimum is what is left of each direction for Data beside the Interests for the other one.", length.Seconds(), warm.Seconds())
 	r.Findings = fmt.Sprintf("Four CUBIC flows use %.3f of the link with marks, the queue holds %.0f kB on average and drops %.0f packets; without marks they use %.3f, hold %.0f kB and drop %.0f. ",
 		at("cubic", 4, "utilisation"), at("cubic", 4, "mean_queue_kb"), at("cubic", 4, "drops"),
 		average(r, arm("cubic", 4, false), "utilisation"), average(r, arm("cubic", 4, false), "mean_queue_kb"), average(r, arm("cubic", 4, false), "drops"))
@@ -104,6 +121,7 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 			at("reno", 1, "utilisation"), at("cubic", 1, "utilisation"), average(r, gentle, "utilisation"),
 			at("reno", 8, "mean_queue_kb"), at("cubic", 8, "mean_queue_kb"))
 	}
+	r.Findings += shapeText(r, "reno") + shapeText(r, "cubic")
 	util := cdnbench.Plot{Name: "utilisation", YLabel: "share of the link", Caption: "Utilisation by number of flows, medians; 0.95 is dashed.", Band: []float64{0.95}}
 	queue := cdnbench.Plot{Name: "queue", YLabel: "kB", Caption: "Mean queue by number of flows, medians; the threshold is dashed.", Band: []float64{markingThreshold / 1e3}}
 	for _, k := range counts {
@@ -127,6 +145,13 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 	r.Plots = append(r.Plots, util, queue)
 	r.Plots = append(r.Plots, overTime("over-time", "four CUBIC flows.", named(kept[0], "marks"), named(kept[1], "no marks"))[3])
 
+	two := overTime("two-way", "a Reno flow each way, with Interest shaping and without.", shaped[:]...)[3]
+	r.Plots = append(r.Plots, two)
+	for _, c := range []string{"reno", "cubic"} {
+		a := r.Arms[shapeArm(c, true)]
+		r.Expect(c+", Interests shaped: drops after the start, largest", "none", a["drops"].Max, -inf, 0)
+		r.Expect(c+", Interests shaped: slower direction to the optimum", "full both ways", average(r, shapeArm(c, true), "worst_to_optimum"), 0.95, inf)
+	}
 	for _, c := range []string{"reno", "cubic"} {
 		drops, low, most := 0.0, inf, 0.0
 		for _, k := range counts {

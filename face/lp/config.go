@@ -28,6 +28,7 @@ type Config struct {
 	Reassembly  Reassembly
 	Marking     Marking
 	Reliability Reliability
+	Shaping     Shaping
 
 	// Scratch, if set, is used instead of memory of the link's own.
 	Scratch *Scratch
@@ -108,6 +109,10 @@ type Counters struct {
 	OutMarked   uint64 // packets that got a congestion mark
 	OutQueue    uint64 // packets dropped because the reliability queue was full
 	OutAcks     uint64 // frames that carried nothing but acknowledgements
+
+	OutShaped    uint64 // Interests that waited in the shaper
+	OutShapeFull uint64 // Interests refused because its queue was full
+	OutShapeLost uint64 // Interests that had waited and could not be sent then
 
 	Retransmitted uint64 // fragments sent again
 	Acked         uint64 // fragments acknowledged

@@ -29,6 +29,7 @@ var (
 	ErrFragment  = errors.New("lp: invalid fragment")
 	ErrFields    = errors.New("lp: header field that this packet or face may not have")
 	ErrQueueFull = errors.New("lp: too many packets wait for acknowledgement")
+	ErrShaped    = errors.New("lp: too many Interests wait for the shaper")
 )
 
 // Link is the link service of one face.
@@ -39,6 +40,7 @@ type Link struct {
 	mark marker
 	reas reassembler
 	rel  *reliability // nil when off
+	shp  *shaper      // nil when off
 
 	inside bool // the packet received lies in the link's memory
 
@@ -69,6 +71,9 @@ func New(cfg Config) *Link {
 	l.reas.init(cfg.Reassembly)
 	if cfg.Reliability.On {
 		l.rel = newReliability(cfg.Reliability, cfg.FirstSequence)
+	}
+	if cfg.Shaping.on() {
+		l.shp = newShaper(cfg.Shaping)
 	}
 	return l
 }
@@ -130,6 +135,9 @@ func (l *Link) ReceiveFrom(now ndn.Time, sender uint64, frame []byte, p *ndn.Pac
 		return false, ErrFields
 	}
 	l.ctr.InPackets++
+	if l.shp != nil {
+		l.shp.received(now, p.Kind, max(len(frame), len(net)))
+	}
 	return true, nil
 }
 
@@ -163,7 +171,8 @@ func (l *Link) admit(p *ndn.Packet) bool {
 
 // Send appends the frames of one network packet (for a Nack, the Interest)
 // to out. It keeps neither wire nor f, and drops fields that the face may not
-// send. A nil f means no fields. On an error nothing is appended.
+// send. A nil f means no fields. On an error nothing is appended. With shaping
+// or reliability a packet may wait: Tick sends it then.
 func (l *Link) Send(now ndn.Time, wire []byte, f *ndn.LpFields, out *face.Frames) error {
 	if len(wire) == 0 || len(wire) > ndn.MaxPacketSize {
 		l.ctr.OutOversize++
@@ -178,6 +187,24 @@ func (l *Link) Send(now ndn.Time, wire []byte, f *ndn.LpFields, out *face.Frames
 			l.fields.NoCache = false
 		}
 	}
+	if l.shp != nil && isInterest(wire) && !l.fields.IsNack {
+		switch taken, free := l.shp.hold(now, wire, &l.fields); {
+		case taken:
+			l.ctr.OutShaped++
+			return nil
+		case !free:
+			l.ctr.OutShapeFull++
+			return ErrShaped
+		}
+	}
+	return l.pass(now, wire, out)
+}
+
+// isInterest reports whether a network packet, or that of a Nack, is one.
+func isInterest(wire []byte) bool { return wire[0] == byte(ndn.TypeInterest) }
+
+// pass sends a packet under l.fields.
+func (l *Link) pass(now ndn.Time, wire []byte, out *face.Frames) error {
 	if l.mark.now(now, &l.cfg.Marking) {
 		l.fields.CongestionMark = max(l.fields.CongestionMark, 1)
 		l.ctr.OutMarked++
@@ -195,6 +222,7 @@ func (l *Link) Send(now ndn.Time, wire []byte, f *ndn.LpFields, out *face.Frames
 			return ErrQueueFull
 		}
 	}
+	start := len(out.Buf)
 	err := l.fit(now, wire, out)
 	if l.rel != nil {
 		l.rel.close()
@@ -202,6 +230,9 @@ func (l *Link) Send(now ndn.Time, wire []byte, f *ndn.LpFields, out *face.Frames
 	if err != nil {
 		l.ctr.OutOversize++
 		return err
+	}
+	if l.shp != nil && !l.fields.IsNack {
+		l.shp.sent(now, isInterest(wire), len(out.Buf)-start)
 	}
 	l.ctr.OutPackets++
 	l.asking, l.owing = false, false
@@ -303,16 +334,23 @@ func (l *Link) Deadline() ndn.Time {
 	if l.rel != nil {
 		d = min(d, l.rel.deadline())
 	}
+	if l.shp != nil {
+		d = min(d, l.shp.deadline())
+	}
 	return d
 }
 
 // Tick does what is due: drops incomplete packets that are too old, sends
-// lost fragments again and acknowledgements that found no packet to ride on.
+// lost fragments again, acknowledgements that found no packet to ride on, and
+// Interests whose turn the shaper has come to.
 // It appends frames to out. Early calls do no harm.
 func (l *Link) Tick(now ndn.Time, out *face.Frames) {
 	l.reas.expire(now, &l.ctr)
 	if l.rel != nil {
 		l.rel.tick(now, l, out)
+	}
+	if l.shp != nil {
+		l.shp.release(now, l, out)
 	}
 }
 

@@ -286,7 +286,7 @@ func (r *reliability) open(now ndn.Time, wire []byte, nack bool) bool {
 		r.freePkt = p.next
 	}
 	*p = packet{interest: p.interest[:0]}
-	if !nack && wire[0] == byte(ndn.TypeInterest) {
+	if !nack && isInterest(wire) {
 		p.interest = append(p.interest, wire...)
 	}
 	r.cur = p
