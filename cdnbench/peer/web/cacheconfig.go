@@ -38,6 +38,10 @@ func (c *CacheConfig) runroot() string {
 	return b.String()
 }
 
+// connectSeconds is how long a tuned cache waits for a parent to accept a
+// connection, several of the round trips there.
+const connectSeconds = 1
+
 // records are the parameters. Names are those of the server's records.config,
 // without "proxy.config.".
 func (c *CacheConfig) records() string {
@@ -77,8 +81,8 @@ func (c *CacheConfig) records() string {
 	set("cache.ram_cache_cutoff", 200<<20)
 	// Turn away from a dead or silent parent soon, and try it again soon.
 	set("http.transaction_no_activity_timeout_out", silence)
-	set("http.connect_attempts_timeout", silence)
-	set("http.parent_proxy.connect_attempts_timeout", silence)
+	set("http.connect_attempts_timeout", connectSeconds)
+	set("http.parent_proxy.connect_attempts_timeout", connectSeconds)
 	set("http.parent_proxy.per_parent_connect_attempts", 1)
 	set("http.parent_proxy.total_connect_attempts", 2*max(1, len(c.Parents)))
 	set("http.parent_proxy.fail_threshold", 1)

@@ -75,17 +75,51 @@ func (s *server) start(ctx context.Context, path string, env []string, argv ...s
 }
 
 // Kill ends the server, all that it forked, and whatever else runs at the host,
-// with SIGKILL, and waits for its end.
+// with SIGKILL, and waits for their end: only then are ports and locks free.
 func (s *server) Kill() error {
 	if s.proc == nil {
 		return nil
 	}
-	_, err := s.host.Signal(unix.SIGKILL)
-	if errors.Is(err, emunet.ErrClosed) {
-		err = nil // and with it all processes
+	defer s.proc.Stop()
+	for end := time.Now().Add(readyLimit); ; { // one may fork while others are killed
+		pids, err := s.host.Processes()
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		var all []unix.PollFd
+		for _, pid := range pids {
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+				defer unix.Close(fd)
+				all = append(all, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+			}
+		}
+		if _, err := s.host.Signal(unix.SIGKILL); err != nil {
+			return err
+		}
+		if !ended(all, end) {
+			return fmt.Errorf("%s at %s does not die", s.name, s.host.Name())
+		}
 	}
-	s.proc.Stop()
-	return err
+}
+
+// ended waits until processes, given by their descriptors, have ended.
+func ended(all []unix.PollFd, limit time.Time) bool {
+	for i := range all {
+		for n := 0; n == 0; {
+			wait := time.Until(limit)
+			if wait <= 0 {
+				return false
+			}
+			var err error
+			if n, err = unix.Poll(all[i:i+1], int(wait.Milliseconds())+1); err != nil {
+				if err != unix.EINTR {
+					return false
+				}
+				n = 0
+			}
+		}
+	}
+	return true
 }
 
 // get asks the server for a path over the host's own loopback. The body is cut
