@@ -180,10 +180,15 @@ const (
 // serve receives until the fetch is over, from one connection after another.
 func (d *driver) serve(o *Options) {
 	tr := o.Transport
+	wait := time.Duration(0)
 	for {
+		began := time.Now()
 		err := tr.Serve(d)
 		tr.Close()
-		if tr = d.again(o, err); tr == nil {
+		if time.Since(began) > lastRedial {
+			wait = 0
+		}
+		if tr, wait = d.again(o, err, wait); tr == nil {
 			d.fail(fmt.Errorf("%w: %w", ErrTransport, err))
 			return
 		}
@@ -201,31 +206,32 @@ func (d *driver) serve(o *Options) {
 	}
 }
 
-// again connects once more, after a connection ended with cause. It returns
-// nil when the fetch is over or nothing can be reached.
-func (d *driver) again(o *Options, cause error) face.Server {
+// again connects once more, after a connection ended with cause, first after
+// wait. It returns nil when the fetch is over or nothing can be reached, and how
+// long to wait when the new connection does not last: a forwarder that has no
+// place for us takes connections and ends them.
+func (d *driver) again(o *Options, cause error, wait time.Duration) (face.Server, time.Duration) {
 	if d.redial == nil || errors.Is(cause, face.ErrClosed) || errors.Is(cause, face.ErrFraming) {
-		return nil
+		return nil, wait
 	}
 	deadline := time.Now().Add(time.Duration(o.Fetch.Retries) * max(o.Fetch.Lifetime, ndn.DefaultLifetime))
-	wait := firstRedial
-	t := time.NewTimer(0)
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	for {
 		select {
 		case <-d.over:
-			return nil
+			return nil, wait
 		case <-t.C:
 		}
+		wait = min(max(2*wait, firstRedial), lastRedial)
 		tr, err := d.redial()
 		if err == nil {
-			return tr
+			return tr, wait
 		}
 		if o.Fetch.Retries >= 0 && time.Now().After(deadline) {
-			return nil
+			return nil, wait
 		}
 		t.Reset(wait)
-		wait = min(2*wait, lastRedial)
 	}
 }
 

@@ -460,6 +460,36 @@ func TestForwarderComesBack(t *testing.T) {
 	}
 }
 
+// A forwarder that takes connections and ends them is not asked ever faster.
+func TestForwarderTurnsUsAway(t *testing.T) {
+	var first time.Time
+	var took time.Duration
+	tries := 0
+	away := func() face.Server {
+		a, b := mem.Pair()
+		b.Close()
+		return a
+	}
+	var buf bytes.Buffer
+	o := options(t, away(), output.NewStream(&buf, "buffer"))
+	o.Redial = func() (face.Server, error) {
+		switch tries++; tries {
+		case 1:
+			first = time.Now()
+		case 4:
+			took = time.Since(first)
+			return serve(t, 1, nil), nil
+		}
+		return away(), nil
+	}
+	if _, err := Run(t.Context(), o); err != nil || !bytes.Equal(buf.Bytes(), object) {
+		t.Fatal(err)
+	}
+	if least := firstRedial + 2*firstRedial + 4*firstRedial; took < least {
+		t.Fatalf("tried 4 times within %v", took)
+	}
+}
+
 func TestTrace(t *testing.T) {
 	var events, cwnd, rtt bytes.Buffer
 	o := options(t, serve(t, 1, func(s *server) { s.drop = func(n int) bool { return n == 40 } }), output.NewStream(io.Discard, "nothing"))
