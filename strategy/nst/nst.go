@@ -15,13 +15,22 @@
 //
 // All Interests of one version of an object go to one replica. It changes when
 // a consumer asks for it (the ReplicaSelect link header) or when the link fails:
-// the face goes down, the route is removed, the replica answers NoRoute, or the
-// link service gives up on three Interests in a row. It never changes because
-// values cross, so it cannot flap. After a change requests are acknowledged
+// the face goes down, the route is removed, the replica answers NoRoute, the
+// link service gives up on three Interests in a row, or the replica is silent.
+// It never changes because values cross, so it cannot flap. After a change requests are acknowledged
 // but not followed for the time hold, since several consumers of one object
 // complain about the same congestion; a replica that was left is not taken
 // again for the time avoid, if there is another one, and keeps the congestion
 // that it was left with as long in its row.
+//
+// The paper says nothing of a replica whose link reports no failure and that
+// answers no more. Here it is silent when nothing at all, Data or Nack, has come
+// from it for some of its round-trip times and several Interests have waited as
+// long; single losses leave it where it is. What is outstanding moves on with
+// its object, with fresh Nonces. A silent replica is not chosen for the time
+// avoid, which doubles while it stays silent, unless it is heard before. An
+// object stays where it is when all the others are silent too: when everything
+// is dead objects move once in that time, not in circles.
 package nst
 
 import (
@@ -71,6 +80,10 @@ func Factory(further ...Function) strategy.Factory {
 			{Name: "hops", Usage: "hops from the route's cost, or learnt by path tag: cost or tag (cost)"},
 			{Name: "hold", Usage: "milliseconds after a change in which requests are not followed (2000)"},
 			{Name: "avoid", Usage: "milliseconds for which a replica that was left is avoided (10000)"},
+			{Name: "multiple", Usage: "silence after this many smoothed RTTs (2)"},
+			{Name: "floor", Usage: "silence not before this many milliseconds (50)"},
+			{Name: "unknown", Usage: "silence in milliseconds where no RTT is known (1000)"},
+			{Name: "evidence", Usage: "Interests without an answer in between that make a replica silent (4)"},
 		},
 		New: func(v strategy.Values) (strategy.Strategy, error) { return parse(v, all) },
 	}
@@ -100,7 +113,19 @@ func parse(v strategy.Values, all []Function) (strategy.Strategy, error) {
 	if n.hold, err = v.MillisIn("hold", 2*time.Second, 0, time.Hour); err != nil {
 		return nil, err
 	}
-	n.avoid, err = v.MillisIn("avoid", 10*time.Second, 0, time.Hour)
+	if n.avoid, err = v.MillisIn("avoid", 10*time.Second, 0, time.Hour); err != nil {
+		return nil, err
+	}
+	if n.multiple, err = v.FloatIn("multiple", 2, 1, 100); err != nil {
+		return nil, err
+	}
+	if n.floor, err = v.MillisIn("floor", 50*time.Millisecond, time.Millisecond, time.Minute); err != nil {
+		return nil, err
+	}
+	if n.unknown, err = v.MillisIn("unknown", time.Second, time.Millisecond, time.Minute); err != nil {
+		return nil, err
+	}
+	n.evidence, err = v.UintIn("evidence", 4, 1, 1000)
 	return n, err
 }
 
@@ -120,6 +145,7 @@ type nst struct {
 	value       func(x, raw [3]float64) float64
 	byTag       bool
 	hold, avoid time.Duration
+	silence
 
 	tables  strategy.PrefixState[strategy.Hops[row]]
 	objects strategy.PrefixState[object]
@@ -139,6 +165,7 @@ type row struct {
 	gaveUp      uint32   // in a row
 	penalty     float64  // least congestion until
 	until       ndn.Time
+	life        life
 }
 
 // object is one version of an object.
@@ -151,8 +178,12 @@ type object struct {
 	counter  uint64 // of the latest request, which came from that face
 }
 
-// pending counts an Interest as outstanding at a replica until it ends.
-type pending struct{ at *int }
+// pending counts an Interest as outstanding at a replica until it ends, and
+// watches over that replica.
+type pending struct {
+	at *int
+	watch
+}
 
 // Release implements strategy.Releaser.
 func (p *pending) Release() {
@@ -210,11 +241,11 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 	at := find(hops, o.replica)
 	switch {
 	case o.replica == 0:
-		at = n.choose(c, o, hops, "new object")
+		at = n.choose(c, o, hops, "new object", true)
 	case at < 0:
-		at = n.choose(c, o, hops, "the replica is gone")
+		at = n.choose(c, o, hops, "the replica is gone", true)
 	case o.asked:
-		at = n.choose(c, o, hops, "a consumer asks for another replica")
+		at = n.choose(c, o, hops, "a consumer asks for another replica", false)
 	case c.Traced():
 		hops := hops[:min(len(hops), strategy.MaxHops)]
 		st := n.tables.Get(c)
@@ -225,8 +256,11 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 		return strategy.RefusedNoFace
 	}
 	refusal := c.Send(hops[at].Face)
-	if refusal == strategy.Sent {
-		r := n.tables.Get(c).Of(hops[at].Face)
+	r := n.tables.Get(c).Of(hops[at].Face)
+	switch refusal {
+	case strategy.RefusedQueue:
+		r.life.last = c.Now() // who cannot be asked is not silent
+	case strategy.Sent:
 		if r.outstanding == nil {
 			r.outstanding = new(int)
 		}
@@ -234,6 +268,9 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 		p.Release()
 		p.at = r.outstanding
 		*p.at++
+		r.life.sent(c.Now())
+		p.missing = false
+		n.watch(c, &p.watch, hops[at].Face, &r.life)
 	}
 	return refusal
 }
@@ -248,10 +285,10 @@ func find(hops []table.NextHop, f ndn.FaceID) int {
 }
 
 // choose moves an object to the replica of the lowest value other than its
-// present one and, if possible, than the one before. Without an alternative
-// the present one stays. It returns the replica's place in hops, -1 without
-// one.
-func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why string) int {
+// present one and, if possible, than the one before. It takes a silent one only
+// if it must leave the present one. Without an alternative that stays. It returns
+// the replica's place in hops, -1 without one.
+func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why string, must bool) int {
 	hops = hops[:min(len(hops), strategy.MaxHops)]
 	st, now := n.tables.Get(c), c.Now()
 	v := n.values(st, hops, now)
@@ -259,13 +296,22 @@ func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why s
 	if now.Sub(o.switched) < n.avoid {
 		avoid = o.left
 	}
+	rank := func(i int) int { // of what must not be chosen while there is another one
+		switch {
+		case st.Of(hops[i].Face).life.isSilent(now):
+			return 2
+		case hops[i].Face == avoid:
+			return 1
+		}
+		return 0
+	}
 	best := -1
 	for i := range hops {
-		if f := hops[i].Face; f == o.replica ||
-			best >= 0 && (f == avoid || hops[best].Face != avoid && !n.better(st, hops, &v, i, best)) {
-			continue
+		switch r := rank(i); {
+		case hops[i].Face == o.replica, r == 2 && !must:
+		case best < 0 || r < rank(best) || r == rank(best) && n.better(st, hops, &v, i, best):
+			best = i
 		}
-		best = i
 	}
 	if best < 0 {
 		o.asked = false
@@ -362,6 +408,10 @@ func (n *nst) Data(c *strategy.Context, ev *strategy.Data) {
 	}
 	r := n.tables.Get(c).Of(ev.In)
 	r.gaveUp = 0
+	r.life.heard(c.Now())
+	if ev.RTTCertain {
+		r.life.rtt.Add(ev.RTT)
+	}
 	tag := uint64(0)
 	if l := c.Link(); l != nil && l.HasPathTag {
 		tag = l.PathTag.Tag
@@ -371,7 +421,7 @@ func (n *nst) Data(c *strategy.Context, ev *strategy.Data) {
 		if r.other++; r.other < sure && r.heard != 0 {
 			return
 		}
-		*r = row{outstanding: r.outstanding, tag: tag, penalty: r.penalty, until: r.until}
+		*r = row{outstanding: r.outstanding, tag: tag, penalty: r.penalty, until: r.until, life: r.life}
 	}
 	r.other = 0
 	if tag != 0 {
@@ -401,7 +451,8 @@ func (r *row) sample(now ndn.Time, rtt time.Duration) {
 // Nack implements strategy.NackHandler.
 func (n *nst) Nack(c *strategy.Context, ev *strategy.Nack) {
 	n.entries.Get(c).Release()
-	if ev.Reason != ndn.NackNoRoute || !n.fail(c, ev.In, "the replica has no route") {
+	n.tables.Get(c).Of(ev.In).life.heard(c.Now())
+	if ev.Reason != ndn.NackNoRoute || !n.fail(c, ev.In, "the replica has no route", true) {
 		c.PassNacks()
 	}
 }
@@ -410,7 +461,7 @@ func (n *nst) Nack(c *strategy.Context, ev *strategy.Nack) {
 func (n *nst) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 	n.entries.Get(c).Release()
 	r := n.tables.Get(c).Of(ev.On)
-	if r.gaveUp++; r.gaveUp < giveUps || !n.fail(c, ev.On, "the link to the replica fails") {
+	if r.gaveUp++; r.gaveUp < giveUps || !n.fail(c, ev.On, "the link to the replica fails", true) {
 		c.PassNacks()
 	}
 }
@@ -418,13 +469,13 @@ func (n *nst) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 // fail moves an object away from a replica, unless that has happened, and
 // sends the Interest to where the object is now. It reports whether it was
 // sent.
-func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string) bool {
+func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) bool {
 	if len(c.Ins()) == 0 {
 		return true
 	}
 	o := n.objects.Of(c, objectOf(c.Name()))
 	if o.replica == from {
-		n.choose(c, o, c.NextHops(), why)
+		n.choose(c, o, c.NextHops(), why, must)
 	}
 	return o.replica != from && c.Out(o.replica) == nil && n.forward(c) == strategy.Sent
 }
@@ -449,20 +500,23 @@ func (n *nst) explain(c *strategy.Context, st *strategy.Hops[row], hops []table.
 }
 
 // Report implements strategy.Reporter: the node state table. RTTs that are
-// not known are zero.
+// not known are zero, and silent is 1 or 0.
 func (n *nst) Report(c *strategy.Context) strategy.Report {
-	rep := strategy.Report{Columns: []string{"value", "hops", "outstanding", "congestion_ms", "rtt_base_ms"}}
+	rep := strategy.Report{Columns: []string{"value", "hops", "outstanding", "congestion_ms", "rtt_base_ms", "silent"}}
 	hops := c.Routes()
 	hops = hops[:min(len(hops), strategy.MaxHops)]
 	st := n.tables.Get(c)
 	v := n.values(st, hops, c.Now())
 	for i := range hops {
 		r := st.Of(hops[i].Face)
-		x, base := n.raw(r, &hops[i], c.Now()), 0.0
+		x, base, silent := n.raw(r, &hops[i], c.Now()), 0.0, 0.0
+		if r.life.isSilent(c.Now()) {
+			silent = 1
+		}
 		if f := r.floor(); f < math.MaxInt64 {
 			base = float64(f) / float64(time.Millisecond)
 		}
-		rep.Rows = append(rep.Rows, strategy.ReportRow{Face: hops[i].Face, Cells: []float64{v[i], x[0], x[1], x[2], base}})
+		rep.Rows = append(rep.Rows, strategy.ReportRow{Face: hops[i].Face, Cells: []float64{v[i], x[0], x[1], x[2], base, silent}})
 	}
 	return rep
 }

@@ -289,6 +289,7 @@ func TestLoopEnds(t *testing.T) {
 func TestParameters(t *testing.T) {
 	strategytest.CheckParams(t, Factory(), map[string][]string{
 		"function": {"nearest"}, "hops": {"guess"}, "hold": {"-1"}, "avoid": {"x"},
+		"multiple": {"0.5"}, "floor": {"0"}, "unknown": {"x"}, "evidence": {"0"},
 	})
 }
 

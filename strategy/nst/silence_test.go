@@ -1,0 +1,142 @@
+package nst
+
+import (
+	"testing"
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy/strategytest"
+)
+
+// moves counts how often an object's Interests went to another hop than the
+// Interest before.
+func moves(r *strategytest.Recorder, from, to time.Duration) (n int) {
+	var last *strategytest.Hop
+	for _, s := range r.Sends {
+		if s.At < from || s.At >= to {
+			continue
+		}
+		if last != nil && s.Hop != last {
+			n++
+		}
+		last = s.Hop
+	}
+	return n
+}
+
+func TestSilentReplicaIsLeft(t *testing.T) {
+	for name, con := range map[string]strategytest.Consumer{
+		"window":   {Window: 8},
+		"constant": {Every: 5 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Jitter: 4 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms, Jitter: 4 * ms})
+			r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 20 * ms})
+			con := r.AddConsumer(con)
+			r.At(1005*ms, func() { a.Silent = true })
+			silent := 0.0
+			r.At(1300*ms, func() {
+				rep, _, _ := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+				for _, row := range rep.Rows {
+					if row.Face == a.Face() {
+						silent = row.Cells[5]
+					}
+				}
+			})
+			r.At(2*sec, func() { a.Silent = false }) // that is no reason to come back
+			r.Run(4 * sec)
+			wantAll(t, r, a, 0, 1005*ms)
+			wantAll(t, r, b, 1200*ms, 4*sec)
+			// The floor, with the four Interests that are evidence, and the RTT of
+			// the other one.
+			if gap := con.Gap(sec, 2*sec); gap > 50*ms+4*5*ms+34*ms+10*ms {
+				t.Errorf("gap %v", gap)
+			}
+			if con.Resent+con.Lost+len(con.Nacks) > 0 {
+				t.Errorf("%d resent, %d lost, Nacks %v", con.Resent, con.Lost, con.Nacks)
+			}
+			if silent != 1 {
+				t.Errorf("the table says %v", silent)
+			}
+		})
+	}
+}
+
+func TestLossIsNotSilence(t *testing.T) {
+	for _, con := range []strategytest.Consumer{
+		{Window: 1, Resend: 100 * ms}, {Window: 4, Resend: 100 * ms}, {Window: 50, Resend: 300 * ms}, {Every: 7 * ms},
+	} {
+		r := recorder(t)
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Jitter: 40 * ms, Loss: .05})
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+		r.AddConsumer(con)
+		r.Run(60 * sec)
+		wantAll(t, r, a, 0, 60*sec)
+	}
+}
+
+func TestRefusalsAreNoSilence(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 8})
+	r.At(sec, func() { a.Nacks = ndn.NackCongestion })
+	r.At(5*sec, func() { a.Nacks = ndn.NackNone })
+	r.Run(6 * sec)
+	wantAll(t, r, a, 0, 6*sec)
+}
+
+// When everything is dead an object moves no more than once in the time for
+// which a silent replica is avoided, and is served again by whoever comes back.
+func TestAllSilentDoesNotFlap(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		r := recorder(t)
+		hops := []*strategytest.Hop{
+			r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms}),
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms}),
+		}
+		con := r.AddConsumer(strategytest.Consumer{Window: 8, Resend: 250 * ms})
+		r.At(sec, func() { hops[0].Silent, hops[1].Silent = true, true })
+		r.At(61*sec, func() { hops[first].Silent = false })
+		r.Run(180 * sec)
+		if n := moves(r, sec, 61*sec); n > 7 {
+			t.Errorf("%d moves in a minute of silence", n)
+		}
+		if n := moves(r, 150*sec, 180*sec); n > 0 {
+			t.Errorf("%d moves after one is back", n)
+		}
+		if s := r.Share(hops[first], 150*sec, 180*sec); s != 1 {
+			t.Errorf("share of %s is %v", hops[first].Name, s)
+		}
+		if gap := con.Gap(150*sec, 180*sec); gap > 30*ms {
+			t.Errorf("gap %v", gap)
+		}
+	}
+}
+
+func TestNewObjectsAvoidASilentReplica(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 8, Object: "one"})
+	r.At(sec, func() { a.Silent = true })
+	r.At(5*sec, func() { a.Silent = false })
+	r.AddConsumer(strategytest.Consumer{Window: 8, Object: "two", Start: 3 * sec})
+	r.AddConsumer(strategytest.Consumer{Window: 8, Object: "three", Start: 20 * sec})
+	r.Run(21 * sec)
+	for _, s := range r.Sends {
+		object := s.Name.Prefix(2)
+		switch object.String() {
+		case "/p/two":
+			if s.Hop != b {
+				t.Fatalf("%v", s)
+			}
+		case "/p/three":
+			if s.Hop != a {
+				t.Fatalf("%v", s)
+			}
+		}
+	}
+}
