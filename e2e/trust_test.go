@@ -28,8 +28,12 @@ func TestTrustAnchors(t *testing.T) {
 	}
 	certified("/org/ops", "/org", rootDir)
 	certified("/org/ops/alice", "/org/ops", dir)
-	certified("/org/ops/away", "/org/ops", dir)
-	certified("/org/ops/mute", "/org/ops", dir)
+	// These have their keys only, and nobody their certificates.
+	bare := t.TempDir()
+	for _, who := range []string{"/org/ops/away", "/org/ops/mute"} {
+		certified(who, "/org/ops", dir)
+		ourKey(t, bare, ourKey(t, dir, "", "export", who), "import")
+	}
 	late := ndndSec(t, "", "keygen", "/org/late", "ecc", "secp256r1")
 	ourKey(t, dir, late+ndndSec(t, late, "sign-cert", rootKey, "--start", "20200101000000", "--end", "20210101000000"), "import")
 	ourKey(t, dir, "", "generate", "/org/alone")
@@ -58,8 +62,8 @@ func TestTrustAnchors(t *testing.T) {
 		{"/org/ops/alice", dir, 0, ""},
 		{"/org/late", dir, 1, "expired on 2021-01-01"},
 		{"/org/alone", dir, 1, "self-signed"},
-		{"/org/ops/away", dir, 1, "there is no route to it"},
-		{"/org/ops/mute", dir, 1, "nobody answers"},
+		{"/org/ops/away", bare, 1, "there is no route to it"},
+		{"/org/ops/mute", bare, 1, "nobody answers"},
 		{"", "", 1, "the key is not one that is allowed"},
 	} {
 		port++
@@ -89,5 +93,39 @@ func TestTrustAnchors(t *testing.T) {
 	home.Kill()
 	if p, code := run(t, n.unix(), "ctl", "face", "create", "udp4://127.0.0.1:20100", "--sign", "key:/org/ops/alice", "--keychain", dir); code != 0 {
 		t.Errorf("ended with %d: %s", code, p.Stderr)
+	}
+}
+
+// TestCertificatesAtHand: nobody serves the certificates of who commands; the
+// forwarder gets them from the command's face. So put can register a prefix
+// with the key whose certificates it will serve, here and from another host.
+func TestCertificatesAtHand(t *testing.T) {
+	rootDir, dir := t.TempDir(), t.TempDir()
+	ourKey(t, rootDir, "", "generate", "/org")
+	root := filepath.Join(t.TempDir(), "root.cert")
+	writeFile(t, root, ourKey(t, rootDir, "", "export", "/org", "--cert"))
+	ourKey(t, dir, "", "generate", "/org/alice")
+	ourKey(t, dir, ourKey(t, rootDir, ourKey(t, dir, "", "export", "/org/alice", "--cert"), "sign", "/org"), "import")
+	n := startNode(t, nodeConf{extra: fmt.Sprintf("[mgmt]\nlocalhop = true\n[[mgmt.authorize]]\nfaces = \"any\"\ntrust_anchors = [%q]\n", root)})
+	by := []string{"--sign", "key:/org/alice", "--keychain", dir}
+
+	if p, code := run(t, n.unix(), append([]string{"ctl", "face", "create", deaf(t)}, by...)...); code != 0 {
+		t.Errorf("ctl ended with %d: %s", code, p.Stderr)
+	}
+	file := randomFile(t, 100_000, 61)
+	p := serve(t, n.unix(), "/org/alice/here", file, by...)
+	for _, transport := range []string{n.unix(), n.tcpURI()} {
+		out, s := fetch(t, transport, "/org/alice/here", "--verify", root)
+		if sameFile(t, out, file); !s.Verified {
+			t.Errorf("%+v", s)
+		}
+	}
+	p.Stop(t, patience)
+	restarted := startNode(t, n.conf)
+	serve(t, restarted.udpURI(), "/org/alice/there", file, by...)
+	out, _ := fetch(t, restarted.unix(), "/org/alice/there", "--verify", root)
+	sameFile(t, out, file)
+	if p, code := run(t, restarted.unix(), "put", "/x", file, "-q"); code != 1 || !p.Stderr.Contains("403") {
+		t.Errorf("put without a key ended with %d: %s", code, p.Stderr)
 	}
 }

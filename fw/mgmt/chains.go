@@ -27,8 +27,8 @@ const (
 	// chainTime is for all certificates of a key: less than the lifetime of
 	// commands, so that who is refused hears why.
 	chainTime    = proto.Lifetime - 500*time.Millisecond
-	certTries    = 3
 	certLifetime = time.Second
+	faceLifetime = 500 * time.Millisecond
 )
 
 // Refusals of keys that are not known yet.
@@ -46,7 +46,7 @@ var (
 // is known; nobody waits. A few goroutines, started when there is work, fetch
 // one key each.
 type chains struct {
-	send  func(interest []byte)
+	send  func(interest []byte, via ndn.FaceID) // 0: by the routes
 	nonce func() uint32
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -100,7 +100,7 @@ type certAnswer struct {
 	reason ndn.NackReason
 }
 
-func newChains(send func([]byte), nonce func() uint32, start func(func())) *chains {
+func newChains(send func([]byte, ndn.FaceID), nonce func() uint32, start func(func())) *chains {
 	c := &chains{
 		send: send, nonce: nonce, start: start,
 		jobs: map[keyID]*keyJob{}, faces: map[ndn.FaceID]int{}, asked: map[*question]struct{}{},
@@ -185,7 +185,9 @@ func (c *chains) learn(j *keyJob) (err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, chainTime)
 	defer cancel()
 	for _, v := range j.trust {
-		e := v.Learn(ctx, j.locator, c.fetch)
+		e := v.Learn(ctx, j.locator, func(ctx context.Context, name ndn.Name) ([]byte, error) {
+			return c.fetch(ctx, j.face, name)
+		})
 		if e == nil {
 			return nil
 		}
@@ -213,8 +215,9 @@ func (c *chains) done(j *keyJob, err error) []waitingFor {
 	return j.waiting
 }
 
-// fetch gets a certificate (verify.Fetch).
-func (c *chains) fetch(ctx context.Context, name ndn.Name) ([]byte, error) {
+// fetch gets a certificate: by the routes like any Data, and from the face that
+// the command came by, for who commands may have it and cannot register it.
+func (c *chains) fetch(ctx context.Context, face ndn.FaceID, name ndn.Name) ([]byte, error) {
 	q := &question{name.Clone(), make(chan certAnswer, 1)}
 	c.mu.Lock()
 	c.asked[q] = struct{}{}
@@ -224,34 +227,53 @@ func (c *chains) fetch(ctx context.Context, name ndn.Name) ([]byte, error) {
 		delete(c.asked, q)
 		c.mu.Unlock()
 	}()
-	timer := time.NewTimer(certLifetime)
-	defer timer.Stop()
-	for range certTries {
-		c.send(ndn.AppendInterest(nil, &ndn.InterestFields{
-			Name: name, CanBePrefix: true, MustBeFresh: true, Nonce: c.nonce(), Lifetime: certLifetime,
-		}))
-		timer.Reset(certLifetime)
-	waiting:
-		for {
-			select {
-			case a := <-q.answer:
-				switch {
-				case a.wire != nil:
-					return a.wire, nil
-				case a.reason == ndn.NackNoRoute:
-					return nil, errNoRoute
-				}
-			case <-timer.C:
-				break waiting
-			case <-ctx.Done():
-				if c.ctx.Err() != nil {
-					return nil, errStopped
-				}
-				return nil, errNoAnswer
-			}
+	failed := errNoAnswer
+	for _, via := range []ndn.FaceID{0, face, 0} {
+		lifetime := certLifetime
+		switch {
+		case via != 0:
+			lifetime = faceLifetime
+		case errors.Is(failed, errNoRoute):
+			continue
+		}
+		wire, err := c.ask(ctx, q, via, lifetime)
+		switch {
+		case wire != nil:
+			return wire, nil
+		case ctx.Err() != nil:
+			return nil, err
+		case via == 0:
+			failed = err
 		}
 	}
-	return nil, errNoAnswer
+	return nil, failed
+}
+
+// ask asks for a certificate once and waits for the answer.
+func (c *chains) ask(ctx context.Context, q *question, via ndn.FaceID, lifetime time.Duration) ([]byte, error) {
+	c.send(ndn.AppendInterest(nil, &ndn.InterestFields{
+		Name: q.name, CanBePrefix: true, MustBeFresh: true, Nonce: c.nonce(), Lifetime: lifetime,
+	}), via)
+	timer := time.NewTimer(lifetime)
+	defer timer.Stop()
+	for {
+		select {
+		case a := <-q.answer:
+			switch {
+			case a.wire != nil:
+				return a.wire, nil
+			case a.reason == ndn.NackNoRoute:
+				return nil, errNoRoute
+			}
+		case <-timer.C:
+			return nil, errNoAnswer
+		case <-ctx.Done():
+			if c.ctx.Err() != nil {
+				return nil, errStopped
+			}
+			return nil, errNoAnswer
+		}
+	}
 }
 
 // data takes a Data that may be a certificate that was asked for.

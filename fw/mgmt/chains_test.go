@@ -37,7 +37,8 @@ func certify(t *testing.T, k, by testKey, from, to time.Time) []byte {
 type world struct {
 	*bench
 	certs  [][]byte
-	silent bool // nobody answers, nor is there a Nack
+	there  [][]byte // what the face has that commands
+	silent bool     // nobody answers, nor is there a Nack
 	asked  int
 }
 
@@ -68,15 +69,19 @@ func (w *world) settle() (others []sentPacket) {
 			}
 			w.asked++
 			if !w.silent {
-				w.answer(&i, s.wire)
+				w.answer(&i, s.wire, s.fields.NextHopFace)
 			}
 		}
 	}
 }
 
-func (w *world) answer(i *ndn.Interest, wire []byte) {
+func (w *world) answer(i *ndn.Interest, wire []byte, via ndn.FaceID) {
 	var p ndn.Packet
-	for _, c := range w.certs {
+	certs := w.certs
+	if via != 0 {
+		certs = w.there
+	}
+	for _, c := range certs {
 		if err := p.Parse(c, &ndn.LpFields{}); err != nil {
 			w.t.Fatal(err)
 		}
@@ -113,6 +118,7 @@ func TestTrustAnchors(t *testing.T) {
 	alien := newKey(t, "ecdsa", "/org/site/alien", year)
 	alone := newKey(t, "ecdsa", "/org/site/alone", year)
 	nowhere := newKey(t, "ecdsa", "/org/site/nowhere", year)
+	holder := newKey(t, "ecdsa", "/org/site/holder", year)
 	files := map[string][]byte{"root": root.cert}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{Localhop: true, Authorize: []Authorization{
@@ -123,7 +129,7 @@ func TestTrustAnchors(t *testing.T) {
 			certify(t, site, root, long, year), certify(t, alice, site, long, year),
 			certify(t, late, site, long, wall.Add(-time.Hour)), certify(t, early, site, wall.Add(time.Hour), year),
 			certify(t, stray, site, long, year), certify(t, alien, other, long, year), alone.cert,
-		}}
+		}, there: [][]byte{certify(t, holder, site, long, year)}}
 		defer w.stop()
 		for _, tc := range []struct {
 			name  string
@@ -141,9 +147,10 @@ func TestTrustAnchors(t *testing.T) {
 			{"expired, and remembered", late, localFace, 403, "expired on", 0},
 			{"not valid yet", early, localFace, 403, "not valid before", 1},
 			{"certified by one who may not", stray, localFace, 403, "for names below /org/site", 1},
-			{"certified by another key of the anchor's name", alien, localFace, 403, "no route to it", 2},
+			{"certified by another key of the anchor's name", alien, localFace, 403, "no route to it", 3},
 			{"self-signed", alone, localFace, 403, "self-signed", 1},
-			{"not to be had", nowhere, localFace, 403, "no route to it", 1},
+			{"not to be had", nowhere, localFace, 403, "no route to it", 2},
+			{"who has the certificate itself", holder, localFace, 200, "", 2},
 			{"without a key", testKey{}, localFace, 403, "not one that is allowed", 0},
 			{"impostor", testKey{Signer: renamed{alien.Signer, alice.KeyName()}}, localFace, 403, "signature is wrong", 0},
 		} {
@@ -172,7 +179,7 @@ func TestTrustAnchors(t *testing.T) {
 		if r := w.response(w.arrive(localFace, wire)); r.Code != 403 || !strings.Contains(r.Text, "replay") {
 			t.Errorf("replay: %d %s", r.Code, r.Text)
 		}
-		if c := w.s.Counters(); c.KeysFound != 2 || c.KeysMissing != 6 || int(c.Refused) != len(w.refused) {
+		if c := w.s.Counters(); c.KeysFound != 3 || c.KeysMissing != 6 || int(c.Refused) != len(w.refused) {
 			t.Errorf("%+v", c)
 		}
 	})

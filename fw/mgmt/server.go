@@ -140,7 +140,9 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 	s.adverts = newReadvertiser(s.wall, s.random)
 	for _, k := range []**chains{&s.localKeys, &s.remoteKeys} {
 		*k = newChains(
-			func(interest []byte) { s.send(interest, &ndn.LpFields{}) },
+			func(interest []byte, via ndn.FaceID) {
+				s.send(interest, &ndn.LpFields{NextHopFace: via, HasNextHopFace: via != 0})
+			},
 			func() uint32 { return uint32(s.random()) },
 			s.pending.Go,
 		)

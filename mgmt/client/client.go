@@ -33,6 +33,9 @@ const commandTimeout = 15 * time.Second
 type Options struct {
 	Prefix ndn.Name   // of management; nil: /localhost/nfd
 	Signer ndn.Signer // of commands; nil: DigestSha256
+	// Certificates are given to the forwarder when it asks for them, to verify
+	// the commands. They must not change.
+	Certificates []*ndn.Data
 }
 
 // Client is one connection to a forwarder. Its methods may be called from
@@ -40,6 +43,7 @@ type Options struct {
 type Client struct {
 	prefix  ndn.Name
 	signer  ndn.Signer
+	certs   []*ndn.Data
 	stamper mgmt.Stamper
 	start   time.Time
 
@@ -65,7 +69,7 @@ type packet struct {
 // New makes a client of an open transport, which it owns. Close ends it.
 func New(tr face.Server, o Options) *Client {
 	c := &Client{
-		prefix: o.Prefix, signer: o.Signer, start: time.Now(), tr: tr,
+		prefix: o.Prefix, signer: o.Signer, certs: o.Certificates, start: time.Now(), tr: tr,
 		link: lp.New(lp.Config{
 			MTU: tr.MTU(), Fragment: !tr.Info().Stream, Application: true,
 			FirstSequence: rand.Uint64(), Marking: lp.Marking{Off: true},
@@ -102,7 +106,11 @@ func (r *receiver) Receive(frames [][]byte) {
 		c.sendMu.Lock()
 		ok, err := c.link.Receive(c.now(), f, &r.p)
 		var p packet
-		if ok && err == nil && r.p.Kind != ndn.KindInterest {
+		switch {
+		case !ok || err != nil:
+		case r.p.Kind == ndn.KindInterest:
+			c.certify(&r.p)
+		default:
 			p = packet{r.p.Kind, bytes.Clone(r.p.Wire()), r.p.NackReason}
 		}
 		c.sendMu.Unlock()
@@ -112,6 +120,20 @@ func (r *receiver) Receive(frames [][]byte) {
 		select {
 		case c.incoming <- p:
 		default: // nobody waits for it any more
+		}
+	}
+}
+
+// certify answers an Interest for a certificate of ours; c.sendMu is held.
+func (c *Client) certify(p *ndn.Packet) {
+	i := &p.Interest
+	for _, d := range c.certs {
+		if d.Name.Equal(i.Name) || i.CanBePrefix && d.Name.HasPrefix(i.Name) {
+			c.out.Reset()
+			if c.link.Send(c.now(), d.Wire, &ndn.LpFields{PitToken: p.PitToken}, &c.out) == nil {
+				c.tr.Send(&c.out)
+			}
+			return
 		}
 	}
 }

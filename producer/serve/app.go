@@ -32,6 +32,8 @@ type Config struct {
 	// Origin of the routes: mgmt.OriginApp, or mgmt.OriginClient for prefixes
 	// that the forwarder is to announce to its routing daemon.
 	Origin uint64
+	// Signer signs the commands; nil: DigestSha256.
+	Signer ndn.Signer
 	// Report, if set, hears what happens. It is called from several
 	// goroutines, one at a time, and must not call the App.
 	Report func(Event)

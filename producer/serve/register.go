@@ -109,9 +109,12 @@ func (a *App) sendCommand(c *connection, verb string, p *mgmt.ControlParameters,
 	if c.server.Info().Scope == face.ScopeLocal {
 		prefix = mgmt.Localhost()
 	}
-	wire := mgmt.AppendCommand(nil, prefix, "rib", verb, p, a.stamper.Stamp(time.Now(), rand.Uint64()))
+	wire, err := mgmt.AppendSignedCommand(nil, prefix, "rib", verb, p, a.stamper.Stamp(time.Now(), rand.Uint64()), a.cfg.Signer)
 	var i ndn.Interest
-	if err := i.Parse(wire); err != nil {
+	if err == nil {
+		err = i.Parse(wire)
+	}
+	if err != nil {
 		answer <- err
 		return
 	}

@@ -15,7 +15,9 @@ import (
 	"ndnpop/face"
 	"ndnpop/face/dial"
 	"ndnpop/mgmt"
+	"ndnpop/ndn"
 	"ndnpop/producer/serve"
+	"ndnpop/producer/sign"
 )
 
 // What commands share that talk to the local forwarder through serve.App.
@@ -91,6 +93,16 @@ func stopped(ctx context.Context) error {
 	// signal.NotifyContext puts the signal's name into the cause.
 	if c := context.Cause(ctx); c != nil && strings.HasPrefix(c.Error(), syscall.SIGINT.String()+" ") {
 		return withCode(exitInterrupted, errors.New("interrupted"))
+	}
+	return nil
+}
+
+// commandSigner is what signs commands of an application that signs its content
+// with s: a key proves who it is to a forwarder that asks; what proves less is
+// no better than the digest, which it returns as nil.
+func commandSigner(s ndn.Signer) ndn.Signer {
+	if key, ok := s.(*sign.Key); ok {
+		return key
 	}
 	return nil
 }

@@ -102,7 +102,14 @@ func (f *ctlFlags) with(c *cobra.Command, do func(s *session) error) error {
 	if err != nil {
 		return unreachable(uri, err)
 	}
-	cl := client.New(tr, client.Options{Signer: signer})
+	o := client.Options{Signer: signer}
+	if key, ok := signer.(*sign.Key); ok {
+		chain := key.Chain()
+		for i := range chain {
+			o.Certificates = append(o.Certificates, &chain[i].Data)
+		}
+	}
+	cl := client.New(tr, o)
 	defer cl.Close()
 	return f.explain(uri, do(&session{f, cl, c.Context(), uri}))
 }

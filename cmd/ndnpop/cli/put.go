@@ -64,9 +64,10 @@ changes, the next consumer finds a new version. NAME may end with a version
 paths, NAME/dir/file; NAME/dir/32=ls lists a directory. Standard input is
 spooled to a temporary file, in $TMPDIR, and served while it comes.
 
-With --sign key:NAME the certificates that consumers need to verify (cat
---verify) are served as well, under their own names, and a manifest: lists of the
-segments' digests, one signature for thousands of segments, which spares cat the
+With --sign key:NAME the key also signs the registration of the prefix at the
+forwarder. The certificates that consumers need to verify (cat --verify) are
+served as well, under their own names, and a manifest: lists of the segments'
+digests, one signature for thousands of segments, which spares cat the
 work of verifying each. With --manifest only, the segments themselves carry
 digests alone: that spares put the work of signing each, and consumers that do
 not know manifests can no longer tell who made them.
@@ -313,7 +314,8 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 	}
 	report := &reporter{e: e, uri: uri, quiet: f.quiet}
 	app := serve.New(serve.Config{
-		Dial: open, Prefixes: append([]ndn.Name{p.prefix}, p.keyPrefixes()...), Origin: p.origin, Report: report.report,
+		Dial: open, Prefixes: append([]ndn.Name{p.prefix}, p.keyPrefixes()...), Origin: p.origin,
+		Signer: commandSigner(p.signer), Report: report.report,
 	})
 	r, err := producer.New(p.config, src, app)
 	if err != nil {
