@@ -107,8 +107,7 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	f.nameURI(fc, fc.info.RemoteURI)
 	f.nameURI(fc, fc.uri)
 	if l := n.listener; l != nil {
-		fc.member = len(l.members)
-		l.members = append(l.members, fc)
+		l.join(fc)
 		if !fc.info.Stream && l.opts.IdleTimeout > 0 {
 			fc.idle = newAlarm(fc.idleDue)
 			f.alarms.arm(fc.idle, fc.lastIn.Add(l.opts.IdleTimeout))
@@ -150,11 +149,7 @@ func (f *Forwarder) destroy(fc *netFace, why error) (done <-chan struct{}) {
 		}
 	}
 	if l := fc.listener; l != nil {
-		last := len(l.members) - 1
-		moved := l.members[last]
-		l.members[fc.member], moved.member = moved, fc.member
-		l.members[last] = nil
-		l.members = l.members[:last]
+		l.leave(fc)
 	}
 	for _, u := range f.units {
 		u.call(func(now ndn.Time) {

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 // its default.
 type ListenOptions struct {
 	// MaxFaces bounds the faces; 4096. When there are so many, a new datagram
-	// peer takes the place of one that has been idle for a second.
+	// peer takes the place of one that has been idle for a second, and a new
+	// connection that of one from a host that has more of them.
 	MaxFaces int
 	// IdleTimeout destroys on-demand datagram faces that hear nothing; 10
 	// minutes (NFD), below 0 never.
@@ -37,6 +39,7 @@ type listener struct {
 
 	// Guarded by the face table's lock.
 	members []*netFace
+	hosts   map[netip.Prefix]int // faces of each host, of streams
 	refused uint64
 }
 
@@ -48,7 +51,7 @@ func (f *Forwarder) Listen(l face.Listener, o ListenOptions) error {
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = 10 * time.Minute
 	}
-	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI())}
+	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI()), hosts: make(map[netip.Prefix]int)}
 	if a := &s.opts.Allowance; !s.streams && a.Rate >= 0 {
 		a.defaults()
 		s.total = &shared{bucket: bucket{rate: a.Total, burst: max(a.Total, a.Burst)}}
@@ -80,6 +83,44 @@ func (l *listener) serve() {
 		l.f.mu.Unlock()
 		l.f.emit(Event{Kind: ListenerDown, Listener: l.uri, Err: err})
 	}
+}
+
+// join adds a face; the face table's lock is held.
+func (l *listener) join(fc *netFace) {
+	fc.member = len(l.members)
+	l.members = append(l.members, fc)
+	if l.streams {
+		fc.host = hostOf(fc.info.RemoteURI)
+		l.hosts[fc.host]++
+	}
+}
+
+// leave removes a face; the face table's lock is held.
+func (l *listener) leave(fc *netFace) {
+	last := len(l.members) - 1
+	moved := l.members[last]
+	l.members[fc.member], moved.member = moved, fc.member
+	l.members[last] = nil
+	l.members = l.members[:last]
+	if l.streams {
+		if l.hosts[fc.host]--; l.hosts[fc.host] == 0 {
+			delete(l.hosts, fc.host)
+		}
+	}
+}
+
+// hostOf is the host in a face's URI: an IPv4 address, or 64 bits of an IPv6
+// address, which is what one host may choose from. It is the zero value if
+// there is none.
+func hostOf(uri string) netip.Prefix {
+	_, addr := splitURI(uri)
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	a := ap.Addr().Unmap().WithZone("")
+	p, _ := a.Prefix(min(a.BitLen(), 64)) // there are so many bits
+	return p
 }
 
 // When a listener has too many faces, makeRoom looks at so many of them for one
@@ -119,6 +160,38 @@ func (l *listener) makeRoom() {
 	}
 }
 
+// makeRoomFor ends a connection if there are too many: of the hosts that have
+// more of them than the new one's would have, that of one with the most which
+// has been silent the longest. Otherwise one host could keep all others out by
+// connecting and doing nothing.
+func (l *listener) makeRoomFor(uri string) {
+	f := l.f
+	f.mu.Lock()
+	if len(l.members) < l.opts.MaxFaces {
+		f.mu.Unlock()
+		return
+	}
+	var victim *netFace
+	var silent ndn.Time
+	most := l.hosts[hostOf(uri)] + 1
+	for range crowdSample {
+		fc := l.members[rand.IntN(len(l.members))]
+		n := l.hosts[fc.host]
+		if fc.routed || n < most || n == most && victim == nil {
+			continue
+		}
+		fc.mu.Lock()
+		if fc.persistency == face.PersistencyOnDemand && (n > most || fc.lastIn < silent) {
+			victim, most, silent = fc, n, fc.lastIn
+		}
+		fc.mu.Unlock()
+	}
+	f.mu.Unlock()
+	if victim != nil {
+		f.destroy(victim, ErrCrowded)
+	}
+}
+
 // dispensable reports whether nobody is known to be at the other end of a
 // datagram face; the lock is held.
 func (fc *netFace) dispensable(now ndn.Time) bool {
@@ -133,7 +206,9 @@ func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 	f := l.f
 	n := newFace{tr: tr, persistency: face.PersistencyOnDemand, listener: l, reliable: l.opts.Reliable}
 	n.uri = tr.Info().RemoteURI
-	if !l.streams {
+	if l.streams {
+		l.makeRoomFor(n.uri)
+	} else {
 		n.mtu = l.opts.MTU
 		l.makeRoom()
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -21,9 +22,10 @@ type netFace struct {
 	uri      string // as asked for; dialled again by permanent faces
 	open     Opener // opens the transport instead of uri, if not nil
 	listener *listener
-	member   int    // position in the listener's list; the face table's lock
-	routed   bool   // it has or had routes; the face table's lock
-	timer    *alarm // of the link
+	member   int          // position in the listener's list; the face table's lock
+	routed   bool         // it has or had routes; the face table's lock
+	host     netip.Prefix // the peer's, of a stream that was accepted; the face table's lock
+	timer    *alarm       // of the link
 
 	// sendMu serialises Transport.Send. It is only ever tried: who fails has
 	// set want before, and the holder looks at want after unlocking.
