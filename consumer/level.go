@@ -77,7 +77,9 @@ func (f *Fetch) addReplicas(now ndn.Time) error {
 			f.newLane(i+1, ctrl)
 		}
 	case f.cfg.TwoLevel != nil:
-		f.level = &twoLevel{sw: replica.New(*f.cfg.TwoLevel, n, now)}
+		// Requests of several consumers may come over one face to where they are
+		// taken: equal counters would look like repetitions.
+		f.level = &twoLevel{sw: replica.New(*f.cfg.TwoLevel, n, now), counter: uint64(f.rng.Uint32())}
 		for i, r := range f.cfg.Replicas {
 			if r.Rate > 0 {
 				f.level.sw.Know(now, replica.ID{Number: i + 1}, r.Rate, 0)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ndnpop/consumer"
+	"ndnpop/consumer/cc"
 	"ndnpop/consumer/replica"
 	"ndnpop/fw"
 	"ndnpop/ndn"
@@ -31,8 +32,13 @@ type replicated struct {
 // newReplicated builds it: nst chooses among all replicas, any other strategy
 // knows the first one alone. Hints lead to the replicas from the second one on.
 func newReplicated(t *testing.T, seed uint64, strategy string, size int64, links ...sim.Params) *replicated {
+	return newReplicatedWith(t, sim.Config{Seed: seed}, strategy, size, links...)
+}
+
+func newReplicatedWith(t *testing.T, cfg sim.Config, strategy string, size int64, links ...sim.Params) *replicated {
 	t.Helper()
-	r := &replicated{t: t, net: sim.New(sim.Config{Seed: seed, Strategies: strategies.Builtin(), Routing: sim.RouteNone})}
+	cfg.Strategies, cfg.Routing = strategies.Builtin(), sim.RouteNone
+	r := &replicated{t: t, net: sim.New(cfg)}
 	r.receiver = r.net.AddNode("receiver", sim.NodeConfig{})
 	r.router = r.net.AddNode("router", sim.NodeConfig{Strategy: strategy})
 	near := r.net.Connect(r.receiver, r.router, sim.LinkConfig{Params: sim.Params{Delay: ms}})
@@ -297,6 +303,50 @@ func TestFirstReplica(t *testing.T) {
 		if name == "multi-source" && min(of[0].Segments, of[1].Segments, of[2].Segments) == 0 ||
 			name != "multi-source" && of[0].Segments+of[1].Segments != 0 {
 			t.Errorf("%s: %+v", name, of)
+		}
+	}
+}
+
+// starts is a controller that notes what it is told at a change of the path.
+type starts struct {
+	cc.Controller
+	seen *[]cc.PathChange
+}
+
+func (s starts) OnPathChange(c *cc.PathChange) {
+	*s.seen = append(*s.seen, *c)
+	s.Controller.(cc.PathChanger).OnPathChange(c)
+}
+
+// Back on a replica that was used before, the controller starts from what it
+// gave then.
+func TestReturnStartsFromHistory(t *testing.T) {
+	for _, strategy := range []string{"nst", "best-route"} {
+		var seen []cc.PathChange
+		noting := cc.Factory{Name: "noting", New: func(p cc.Params) (cc.Controller, error) {
+			c, err := cc.NewBbr(p)
+			return starts{c, &seen}, err
+		}}
+		r := newReplicatedWith(t, sim.Config{Seed: 8, Controllers: []cc.Factory{noting}}, strategy, replicaSize, pipe(100, 20*ms), pipe(80, 25*ms))
+		r.start("noting", strategy != "nst", twoLevel)
+		set := func(at time.Duration, l int, p sim.Params) {
+			r.net.At(at, func() {
+				if err := r.links[l].Set(p); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		set(time.Second, 0, pipe(20, 80*ms))
+		set(2500*ms, 1, pipe(3, 100*ms))
+		r.run(replicaSize, time.Minute)
+		var rates []float64
+		for _, c := range seen {
+			if c.Replica {
+				rates = append(rates, c.Rate*8/1e6)
+			}
+		}
+		if len(rates) != 2 || rates[0] != 0 || rates[1] < 15 || rates[1] > 25 {
+			t.Errorf("%s: starts at %.1f Mbit/s, %+v", strategy, rates, r.fetch.Switches())
 		}
 	}
 }
