@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ndnpop/internal/testbin"
 )
 
 // TestTrustAnchors: commands signed by keys of `ndnpop key` and `ndnd sec` at a
@@ -125,6 +127,14 @@ func TestCertificatesAtHand(t *testing.T) {
 	serve(t, restarted.udpURI(), "/org/alice/there", file, by...)
 	out, _ := fetch(t, restarted.unix(), "/org/alice/there", "--verify", root)
 	sameFile(t, out, file)
+	pong := ndnpop(t, restarted.tcpURI(), append([]string{"pingserver", "/org/alice"}, by...)...)
+	testbin.Eventually(t, patience, "pingserver to serve", func() bool { return printed(pong) }, pong)
+	if p, code := run(t, restarted.unix(), "ping", "/org/alice", "-c", "1"); code != 0 {
+		t.Errorf("ping ended with %d: %s", code, p.Stderr)
+	}
+	if p, code := run(t, restarted.unix(), "pingserver", "/x", "--sign", "hmac:"+root); code != 2 || !p.Stderr.Contains("digest or key:NAME") {
+		t.Errorf("pingserver with an hmac ended with %d: %s", code, p.Stderr)
+	}
 	if p, code := run(t, restarted.unix(), "put", "/x", file, "-q"); code != 1 || !p.Stderr.Contains("403") {
 		t.Errorf("put without a key ended with %d: %s", code, p.Stderr)
 	}

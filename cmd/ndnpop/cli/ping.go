@@ -16,6 +16,7 @@ import (
 	"ndnpop/ndn"
 	"ndnpop/producer/ping"
 	"ndnpop/producer/serve"
+	"ndnpop/producer/sign"
 )
 
 func newPingCmd(e *env) *cobra.Command {
@@ -184,6 +185,7 @@ func newPingServerCmd(e *env) *cobra.Command {
 		fresh                int
 		expose               bool
 		quiet, withTimestamp bool
+		signSpec, keychain   string
 	)
 	c := &cobra.Command{
 		Use:   "pingserver PREFIX",
@@ -214,7 +216,14 @@ Options of ndnpingserver keep their letters.`,
 			if expose {
 				origin = mgmt.OriginClient
 			}
-			return runPingServer(c.Context(), e, transport, origin, o, logger{e.stdout, quiet, withTimestamp})
+			signer, err := sign.Open(signSpec, keychain)
+			if err != nil {
+				return usage(fmt.Errorf("--sign: %w", err))
+			}
+			if signSpec != "digest" && commandSigner(signer) == nil {
+				return usage(fmt.Errorf("--sign %s: it should be digest or key:NAME", signSpec))
+			}
+			return runPingServer(c.Context(), e, transport, origin, signer, o, logger{e.stdout, quiet, withTimestamp})
 		},
 	}
 	fl := c.Flags()
@@ -225,11 +234,13 @@ Options of ndnpingserver keep their letters.`,
 	fl.BoolVar(&expose, "expose", false, "let the forwarder announce the prefix to its routing daemon")
 	fl.BoolVarP(&withTimestamp, "timestamp", "t", false, "print the time with each line")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print no line for each ping")
+	fl.StringVar(&signSpec, "sign", "digest", "how to sign the registration of the prefix: `digest|key:NAME`")
+	fl.StringVar(&keychain, "keychain", "", "`directory` of the keychain, also as dir:///path (default ~/.ndn/keys)")
 	addTransport(c, &transport)
 	return c
 }
 
-func runPingServer(ctx context.Context, e *env, transport string, origin uint64, o ping.ServerOptions, log logger) error {
+func runPingServer(ctx context.Context, e *env, transport string, origin uint64, signer ndn.Signer, o ping.ServerOptions, log logger) error {
 	uri, open, err := dialer(transport)
 	if err != nil {
 		return err
@@ -240,7 +251,8 @@ func runPingServer(ctx context.Context, e *env, transport string, origin uint64,
 		fmt.Fprintf(e.stdout, "PING SERVER %s\n", o.Prefix)
 	}}
 	app := serve.New(serve.Config{
-		Dial: open, Prefixes: []ndn.Name{ping.Name(o.Prefix)}, Origin: origin, Report: report.report,
+		Dial: open, Prefixes: []ndn.Name{ping.Name(o.Prefix)}, Origin: origin,
+		Signer: commandSigner(signer), Report: report.report,
 	})
 	s, err := ping.NewServer(o, app, func(name ndn.Name) {
 		if last, ok := name.At(-1); ok && !log.quiet {
@@ -254,7 +266,14 @@ func runPingServer(ctx context.Context, e *env, transport string, origin uint64,
 	if err != nil {
 		return err
 	}
-	if err := app.Run(run, &finishing{s, finish}); err != nil {
+	h := serve.NewPackets(&finishing{s, finish}, app)
+	if key, ok := signer.(*sign.Key); ok {
+		chain := key.Chain()
+		for i := range chain {
+			h.Add(&chain[i].Data, chain[i].Key.Len())
+		}
+	}
+	if err := app.Run(run, h); err != nil {
 		return appError(uri, err)
 	}
 	fmt.Fprintf(e.stdout, "\n--- %s ping server statistics ---\n%d packets processed\n", o.Prefix, s.Answered())
