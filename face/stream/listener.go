@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ndnpop/face"
+	"ndnpop/face/internal/share"
 )
 
 // Listener accepts connections. It implements face.Listener.
@@ -17,7 +18,7 @@ type Listener struct {
 	uri  string
 	wrap func(net.Conn) (*Transport, error)
 
-	share  share
+	share  *share.Memory
 	once   sync.Once
 	closed chan struct{}
 }
@@ -25,7 +26,7 @@ type Listener struct {
 // NewListener makes a listener of l and owns it. wrap makes the transport of
 // an accepted connection; on an error it closes the connection.
 func NewListener(l net.Listener, uri string, wrap func(net.Conn) (*Transport, error)) *Listener {
-	return &Listener{l: l, uri: uri, wrap: wrap, share: share{max: ListenerQueue}, closed: make(chan struct{})}
+	return &Listener{l: l, uri: uri, wrap: wrap, share: share.New(ListenerQueue), closed: make(chan struct{})}
 }
 
 // URI implements face.Listener.
@@ -75,7 +76,7 @@ func (l *Listener) take(conn net.Conn, accept face.Acceptor) {
 	if err != nil {
 		return
 	}
-	t.share = &l.share
+	t.share = l.share
 	r, err := accept(t)
 	if err != nil {
 		_ = t.Close()

@@ -19,6 +19,7 @@ import (
 
 	"ndnpop/face"
 	"ndnpop/face/internal/outq"
+	"ndnpop/face/internal/share"
 	"ndnpop/ndn"
 )
 
@@ -27,21 +28,8 @@ import (
 const DefaultQueue = 4 << 20
 
 // ListenerQueue bounds the bytes that wait for all peers of one Listener
-// together, so that thousands of connections that nobody reads from cost no
-// gigabytes. A queue may be as long as what is left for all (Choudhury and
-// Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
-// 1998): while few peers are slow they have the whole of theirs. leastQueue is
-// what each has in any case.
-const (
-	ListenerQueue = 64 * DefaultQueue
-	leastQueue    = 64 << 10
-)
-
-// share is what the queues of several transports have in common.
-type share struct {
-	max  int64
-	used atomic.Int64
-}
+// together (package share).
+const ListenerQueue = 64 * DefaultQueue
 
 // The receive buffer begins small, because most of many faces are quiet, and
 // doubles whenever a read fills it.
@@ -64,7 +52,7 @@ type Transport struct {
 	raw   syscall.RawConn
 	outq  *outq.Meter
 	limit int
-	share *share // of a Listener's peers; nil: none
+	share *share.Memory // of a Listener's peers; nil: none
 
 	// Set once, so that starting them does not allocate.
 	writeFn func(fd uintptr)
@@ -157,10 +145,7 @@ func (t *Transport) write(p []byte) (int, error) {
 // enqueue queues the frames of b after its first n bytes, which have been
 // written. The frame that n lies in is completed even if the queue is full.
 func (t *Transport) enqueue(b *face.Frames, n int) (dropped int) {
-	start, limit := 0, t.limit
-	if s := t.share; s != nil {
-		limit = min(limit, int(max(leastQueue, s.max-s.used.Load())))
-	}
+	start, limit := 0, t.share.Limit(t.limit)
 	for _, e := range b.Ends {
 		switch {
 		case e <= n:
@@ -185,10 +170,7 @@ func (t *Transport) enqueue(b *face.Frames, n int) (dropped int) {
 // noteQueue makes the length of the queue known; the lock is held.
 func (t *Transport) noteQueue() {
 	n := int64(t.queue.len)
-	was := t.queued.Swap(n)
-	if t.share != nil {
-		t.share.used.Add(n - was)
-	}
+	t.share.Add(n - t.queued.Swap(n))
 }
 
 // drain writes the queue, and ends when it is empty.

@@ -15,6 +15,7 @@ import (
 
 	"ndnpop/face"
 	"ndnpop/face/internal/facetest"
+	"ndnpop/face/internal/share"
 	"ndnpop/ndn"
 )
 
@@ -224,7 +225,7 @@ func TestDeafPeersShareTheMemory(t *testing.T) {
 	l := NewListener(inner, "tcp4://test", func(c net.Conn) (*Transport, error) {
 		return New(c.(Conn), face.Info{}, 0)
 	})
-	l.share.max = DefaultQueue
+	l.share = share.New(DefaultQueue)
 	accepted := make(chan *Transport, 1)
 	ended := make(chan error)
 	go func() {
@@ -250,7 +251,7 @@ func TestDeafPeersShareTheMemory(t *testing.T) {
 			n += tr.Send(&b)
 		}
 		// The kernel takes some of it later.
-		if n := tr.queued.Load(); n < leastQueue/2 {
+		if n := tr.queued.Load(); n < share.Least/2 {
 			t.Errorf("peer %d may have only %d bytes waiting", i, n)
 		}
 	}
@@ -258,17 +259,17 @@ func TestDeafPeersShareTheMemory(t *testing.T) {
 	for _, tr := range peers {
 		sum += tr.queued.Load()
 	}
-	if used := l.share.used.Load(); used != sum || used > l.share.max+9*(leastQueue+8000) {
-		t.Errorf("%d bytes wait, %d are noted of at most %d", sum, used, l.share.max)
+	if used := l.share.Used(); used != sum || used > DefaultQueue+9*(share.Least+8000) {
+		t.Errorf("%d bytes wait, %d are noted of at most %d", sum, used, DefaultQueue)
 	}
 	for _, tr := range peers {
 		tr.Close()
 	}
 	l.Close()
 	<-ended
-	for end := time.Now().Add(10 * time.Second); l.share.used.Load() != 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); l.share.Used() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d bytes are still noted", l.share.used.Load())
+			t.Fatalf("%d bytes are still noted", l.share.Used())
 		}
 	}
 }

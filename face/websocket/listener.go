@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	"ndnpop/face"
+	"ndnpop/face/internal/share"
 )
 
 // Listener accepts WebSocket connections at every path. It implements
@@ -25,6 +26,7 @@ type Listener struct {
 	o   Options
 	uri string
 
+	share  *share.Memory
 	once   sync.Once
 	closed chan struct{}
 }
@@ -48,7 +50,7 @@ func Listen(addr string, o Options) (*Listener, error) {
 	if o.MaxConns <= 0 {
 		o.MaxConns = defaultMaxConns
 	}
-	return &Listener{l: l, o: o, uri: "ws://" + addrOf(l.Addr()), closed: make(chan struct{})}, nil
+	return &Listener{l: l, o: o, uri: "ws://" + addrOf(l.Addr()), share: share.New(ListenerQueue), closed: make(chan struct{})}, nil
 }
 
 // URI implements face.Listener.
@@ -92,6 +94,7 @@ func (l *Listener) Serve(accept face.Acceptor) error {
 			if err != nil {
 				return
 			}
+			t.share = l.share
 			mu.Lock()
 			recv, err := accept(t)
 			mu.Unlock()

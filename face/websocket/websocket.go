@@ -24,6 +24,7 @@ import (
 
 	"ndnpop/face"
 	"ndnpop/face/internal/outq"
+	"ndnpop/face/internal/share"
 	"ndnpop/ndn"
 )
 
@@ -45,6 +46,10 @@ type Options struct {
 // DefaultQueue is the default bound on the bytes that wait for a peer that
 // does not drain.
 const DefaultQueue = 4 << 20
+
+// ListenerQueue bounds the bytes that wait for all peers of one Listener
+// together (package share).
+const ListenerQueue = 64 * DefaultQueue
 
 const (
 	dialTimeout      = 5 * time.Second
@@ -109,6 +114,7 @@ type transport struct {
 	c      *websocket.Conn
 	outq   *outq.Meter
 	limit  int
+	share  *share.Memory   // of a Listener's peers; nil: none
 	ctx    context.Context // ends with the transport
 	cancel context.CancelFunc
 
@@ -158,10 +164,10 @@ func (t *transport) Send(b *face.Frames) (dropped int) {
 	if t.err != nil {
 		return b.Len()
 	}
-	added := int64(0)
+	added, limit := 0, int64(t.share.Limit(t.limit))
 	for i := range b.Len() {
 		f := b.Frame(i)
-		if t.queued.Load()+int64(len(f)) > int64(t.limit) {
+		if t.queued.Load()+int64(len(f)) > limit {
 			dropped++
 			continue
 		}
@@ -170,7 +176,7 @@ func (t *transport) Send(b *face.Frames) (dropped int) {
 		}
 		t.queue.Buf = append(t.queue.Buf, f...)
 		t.queue.End()
-		t.queued.Add(int64(len(f)))
+		t.waits(len(f))
 		added++
 	}
 	if added > 0 && !t.writing {
@@ -178,6 +184,12 @@ func (t *transport) Send(b *face.Frames) (dropped int) {
 		t.writers.Go(t.write)
 	}
 	return dropped
+}
+
+// waits notes that n bytes more wait here.
+func (t *transport) waits(n int) {
+	t.queued.Add(int64(n))
+	t.share.Add(int64(n))
 }
 
 // write writes the queue, and ends when it is empty.
@@ -192,7 +204,7 @@ func (t *transport) write() {
 		for i := 0; i < b.Len() && err == nil; i++ {
 			f := b.Frame(i)
 			err = t.c.Write(t.ctx, websocket.MessageBinary, f)
-			t.queued.Add(-int64(len(f)))
+			t.waits(-len(f))
 		}
 		if cap(b.Buf) <= keepQueue {
 			b.Reset()
@@ -262,7 +274,7 @@ func (t *transport) Serve(r face.Receiver) error {
 	t.mu.Lock()
 	t.queue = nil
 	t.mu.Unlock()
-	t.queued.Store(0)
+	t.share.Add(-t.queued.Swap(0))
 	r.Closed(err)
 	return err
 }
