@@ -27,7 +27,7 @@ func runCacheUse(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := reduced(o, append([]Kind{ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, true)...))
+	kinds := reduced(o, append([]Kind{ours("failover"), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, true)...))
 	if err := l.each(ctx, jobs(kinds, c.measure)); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,9 @@ func (a *ndnArm) Fetch(ctx context.Context, f Fetch) (r Fetched, err error) {
 	if a.c.initCwnd > 0 {
 		args = append(args, "--init-cwnd", fmt.Sprint(a.c.initCwnd))
 	}
+	if a.c.reliable {
+		args = append(args, "--hop-by-hop", "--max-cwnd", fmt.Sprint(a.t.window()))
+	}
 	want, end := f.Object.SHA256, f.Object.Size
 	if f.Offset > 0 || f.Length > 0 {
 		if f.Length > 0 {

@@ -45,9 +45,10 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 	}
 	defer closing(l, &err)
 	kinds := []Kind{
+		ours("failover"),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
-		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
+		ours("best-path"),
 	}
 	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 	var all []job
@@ -93,6 +94,9 @@ func reportFailover(l *lab, size int64) {
 	}
 	for _, f := range failures[1:] {
 		l.find(l.verdict(f.name+", longest gap as the reader of the output sees it", f.name+": longest gap in the output, ms", "ms"))
+	}
+	for _, f := range failures[1:] {
+		l.find(l.ranking(f.name+", completion", f.name+": completion, s", "s"))
 	}
 	l.bars("completion", fmt.Sprintf("Time to fetch %s; less is better.", megabytes(size)), "s", labels, times)
 	l.bars("gaps", "Longest time without output around the failure; less is better. Output is in order, so that one packet that comes late holds up all behind it.", "ms", labels[1:], gaps[1:])

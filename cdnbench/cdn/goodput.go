@@ -120,6 +120,7 @@ func reportGoodput(l *lab) {
 	l.transfers()
 	size := slices.Max(l.sizes())
 	what := megabytes(size) + " cold, s"
+	l.find(l.ranking(megabytes(size)+" cold", what, "s"))
 	if _, theirs := l.best(true, what); !math.IsInf(theirs, 1) {
 		l.expect("time for "+megabytes(size)+", cold, to that of the fastest HTTP arm", "within 25 %; in the paper HTTP is ahead where nothing is lost (20 MB: 0.1 s, NDN 0.4 s, over faster links)",
 			l.median(l.ours(), what)/theirs, math.Inf(-1), 1.25)
@@ -143,6 +144,7 @@ func reportLoss(l *lab) {
 		}
 	}
 	own := megabytes(ownSize)
+	l.find(l.ranking(own+" cold", own+" cold, s", "s"))
 	l.expect("time for "+own+" with the paper's losses, to the same arm's without", "at most 1.1 times",
 		l.median(l.ours(), own+" cold, s")/l.median(l.ours(), own+" cold without loss, s"), math.Inf(-1), 1.1)
 }
@@ -150,6 +152,8 @@ func reportLoss(l *lab) {
 // transferKinds are the arms that transfer whole objects.
 func transferKinds(o cdnbench.Options) []Kind {
 	return reduced(o, append([]Kind{
+		ours("failover"),
+		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr", reliable: true}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic", initCwnd: tcpInitial}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),

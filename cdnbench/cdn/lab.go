@@ -253,6 +253,11 @@ func (l *lab) rtt(links ...*emunet.Link) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
+// ours is the arm that is held against what the project promises.
+func ours(strategy string) Kind {
+	return ndnpop(ndnConfig{strategy: strategy, pipeline: "cubic", reliable: true})
+}
+
 // reduced leaves the first arm of each side in a reduced run.
 func reduced(o cdnbench.Options, kinds []Kind) []Kind {
 	if !o.Quick {

@@ -42,13 +42,25 @@ type ndnConfig struct {
 	pipeline string
 	initCwnd float64 // packets; 0 is the pipeline's own
 	params   string  // of the strategy, as TOML: "a = 1"
-	// reliable has neighbours repair what their link loses (NDNLPv2 reliability).
+	// reliable has neighbours repair what their link loses (NDNLPv2 reliability);
+	// the consumer leaves repair to them, and bounds its window.
 	reliable bool
 }
 
 // tcpInitial is TCP's first window of ten segments of 1460 bytes in our
 // packets.
 const tcpInitial = 10. * 1460 / ndnSegment
+
+// linkRetries is how often a reliable link repeats a frame. What is sent again
+// after a failure can fill a queue so that a frame is lost more than once.
+const linkRetries = 8
+
+// window is the bound of a consumer that leaves repair to the links, in
+// packets: a quarter more than the path to the first origin holds.
+func (t *Topology) window() int {
+	rtt := t.Read(accessRTT + midRTT + originRTT)
+	return int(1.25 * linkRate / 8 * rtt.Seconds() / ndnSegment)
+}
 
 // ndnpop is an arm of this program.
 func ndnpop(c ndnConfig) Kind {
@@ -136,7 +148,7 @@ func (a *ndnArm) config(n Node) string {
 	if n != Edge && n != Mid1 && n != Mid2 {
 		capacity = 0
 	}
-	fmt.Fprintf(&b, "[faces.udp]\nlisten = [\"0.0.0.0:%d\"]\nreliability = %t\n[faces.tcp]\nlisten = []\n", ndnPort, a.c.reliable)
+	fmt.Fprintf(&b, "[faces.udp]\nlisten = [\"0.0.0.0:%d\"]\nreliability = %t\nreliability_retries = %d\n[faces.tcp]\nlisten = []\n", ndnPort, a.c.reliable, linkRetries)
 	fmt.Fprintf(&b, "[faces.unix]\npath = %q\n[admin]\nlisten = \"\"\n[cs]\ncapacity = \"%dB\"\n", a.socket(n), capacity)
 	for _, r := range a.routes(n) {
 		fmt.Fprintf(&b, "[[face]]\nuri = %q\nname = %q\nreliability = %t\n", r.uri(), r.to, a.c.reliable)

@@ -24,7 +24,7 @@ func runPartial(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := reduced(o, append([]Kind{ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, false)...))
+	kinds := reduced(o, append([]Kind{ours("failover"), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, false)...))
 	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
 		for _, n := range ranges {
 			if err := measureRange(ctx, t, n); err != nil {

@@ -32,6 +32,7 @@ func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result,
 	}
 	defer closing(l, &err)
 	kinds := []Kind{
+		ours("best-path"),
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
@@ -65,6 +66,7 @@ func reportPathSwitch(l *lab, size int64, sizes []int64) {
 	for _, m := range metrics {
 		l.find(l.verdict(strings.TrimSuffix(m, ", s"), m, "s"), l.failed(m))
 	}
+	l.find(l.ranking("One path degrades", worse, "s"))
 	l.bars("times", "Time to completion; less is better.", "s", labels, metrics)
 	l.lines("progress", "Content that has arrived, in order, in the first run; one path degrades at 30 %.", "degrades")
 }

@@ -3,6 +3,7 @@
 package cdn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -21,10 +22,12 @@ func (l *lab) describe(question, setup string) {
 	}
 	l.Setup = fmt.Sprintf("A client reaches an edge cache over %v of round trip; the edge reaches two intermediate caches over %v, and they two origins over %v and %v. "+
 		"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each.\n"+
-		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP.\n"+
+		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP. "+
+		"Reliable links: neighbours repair what their link loses, the consumer takes nothing for lost before a second has passed and has at most %d segments outstanding, a quarter more than the path holds; "+
+		"the other arms are as the programs come.\n"+
 		"HTTP: Apache Traffic Server at edge and intermediates, nginx (as in the paper: httpd) at the origins, curl at the client; tuned means read-while-writer, short time-outs, dead parents avoided; "+
 		"fresh means a new connection of the client, kept one that is open.\nAll programs and the links run on one machine; a run for which the links' emulator was late does not count.\n",
-		l.t.Read(accessRTT), l.t.Read(midRTT), l.t.Read(originRTT), l.t.Read(origin2RTT), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment) + setup
+		l.t.Read(accessRTT), l.t.Read(midRTT), l.t.Read(originRTT), l.t.Read(origin2RTT), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment, l.t.window()) + setup
 }
 
 // find adds lines to the findings.
@@ -48,6 +51,29 @@ func (l *lab) side(http bool) (names []string) {
 
 // ours is the arm that is held against what the project promises: the first.
 func (l *lab) ours() string { return l.kinds[0].Name }
+
+// ranking lists all arms by a metric of which less is better.
+func (l *lab) ranking(what, metric, unit string) string {
+	type entry struct {
+		name  string
+		value float64
+	}
+	var all []entry
+	for _, k := range l.kinds {
+		if s, ok := l.Arms[k.Name][metric]; ok {
+			all = append(all, entry{k.Name, s.Median})
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
+	var out []string
+	for _, e := range all {
+		out = append(out, fmt.Sprintf("%s %.3g %s", e.name, e.value, unit))
+	}
+	return what + ", all arms: " + strings.Join(out, "; ") + "."
+}
 
 // theirs is the HTTP arm over a congestion control of TCP, tuned; empty if
 // there is none.

@@ -29,6 +29,7 @@ func runTTFB(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 	}
 	defer closing(l, &err)
 	kinds := []Kind{
+		ours("failover"),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "best-route", pipeline: "cubic", initCwnd: tcpInitial}),
