@@ -18,7 +18,8 @@
 // Refused hook. Datasets may be read by every local face.
 //
 // A command whose key may be certified by a trust anchor waits aside until the
-// certificates have been fetched through the forwarder (chains), and is then
+// certificates have been fetched through the forwarder (chains), along the routes
+// or from the face that the command came by, and is then
 // executed by the goroutine that fetched them. So do prefix announcements.
 //
 // A dataset is encoded once per discovery, kept for half a minute and cut into

@@ -179,3 +179,64 @@ func TestNoEvents(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// asker is a forwarder that asks for certificates and keeps what it gets.
+type asker struct {
+	link *lp.Link
+	p    ndn.Packet
+	got  chan string // the name and token of a Data
+}
+
+func (a *asker) Receive(frames [][]byte) {
+	for _, fr := range frames {
+		if ok, err := a.link.Receive(1, fr, &a.p); ok && err == nil && a.p.Kind == ndn.KindData {
+			a.got <- a.p.Data.Name.String() + " " + string(a.p.PitToken)
+		}
+	}
+}
+
+func (a *asker) Flush()       {}
+func (a *asker) Closed(error) {}
+
+// TestCertificates: the forwarder gets the certificates of who commands, by
+// their names and those of their keys, and nothing else.
+func TestCertificates(t *testing.T) {
+	cert := new(ndn.Data)
+	if err := cert.Parse(dataWire(t, ndn.DataFields{Name: ndn.MustName("/a/KEY/k/CA/v=1"), ContentType: ndn.ContentKey})); err != nil {
+		t.Fatal(err)
+	}
+	a, b := mem.Pair()
+	f := &asker{link: lp.New(lp.Config{}), got: make(chan string, 10)}
+	done := make(chan struct{})
+	go func() {
+		_ = a.Serve(f)
+		close(done)
+	}()
+	c := New(b, Options{Certificates: []*ndn.Data{cert}})
+	defer func() {
+		c.Close()
+		_ = a.Close()
+		<-done
+	}()
+	for i, ask := range []ndn.InterestFields{
+		{Name: ndn.MustName("/a/KEY/k"), CanBePrefix: true}, {Name: ndn.MustName("/a/KEY/k")},
+		{Name: ndn.MustName("/b/KEY/k"), CanBePrefix: true}, {Name: cert.Name},
+	} {
+		var out face.Frames
+		if err := f.link.Send(1, ndn.AppendInterest(nil, &ask), &ndn.LpFields{PitToken: []byte{byte('0' + i)}}, &out); err != nil {
+			t.Fatal(err)
+		}
+		a.Send(&out)
+	}
+	// Packets are handled in order: what is not answered is not late.
+	for _, want := range []string{"/a/KEY/k/CA/v=1 0", "/a/KEY/k/CA/v=1 3"} {
+		select {
+		case got := <-f.got:
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("no %q", want)
+		}
+	}
+}
