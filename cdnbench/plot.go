@@ -120,22 +120,33 @@ func (f *Plot) write(dir string) error {
 		p.Y.Min -= 0.03 * (p.Y.Max - p.Y.Min)
 	}
 	p.Y.Max += 0.03 * (p.Y.Max - p.Y.Min)
-	c := vgsvg.New(18*vg.Centimeter, 9*vg.Centimeter)
+	names := f.names()
+	longest := vg.Length(0)
+	for _, n := range names {
+		longest = max(longest, legend.TextStyle.Width(n))
+	}
+	// The names stand where they hide nothing: beside the plot, or, long ones,
+	// below it.
+	margin, below := vg.Points(8), vg.Length(0) // the last tick's label reaches over the axis
+	switch {
+	case len(names) < 2:
+	case longest > maxBeside:
+		below = vg.Length(len(names)) * (legend.TextStyle.Height("X") + legendPadding)
+		legend.Padding, legend.Top = legendPadding, false
+	default:
+		margin = 1.2*longest + legend.ThumbnailWidth + vg.Points(14)
+	}
+	c := vgsvg.New(18*vg.Centimeter, 9*vg.Centimeter+below)
 	all := draw.New(c)
 	all.SetColor(color.White)
 	all.Fill(all.Rectangle.Path())
-	margin := vg.Points(8) // the last tick's label reaches over the axis
-	if names := f.names(); len(names) > 1 {
-		// Beside the plot, where it hides nothing.
-		longest := vg.Length(0)
-		for _, n := range names {
-			longest = max(longest, legend.TextStyle.Width(n))
-		}
-		// Viewers that lack the font draw wider letters.
-		margin = 1.3*longest + legend.ThumbnailWidth + vg.Points(14)
+	switch {
+	case below > 0:
+		legend.Draw(draw.Crop(all, vg.Points(30), 0, 0, 0))
+	case len(names) > 1:
 		legend.Draw(draw.Crop(all, all.Max.X-margin+vg.Points(8), 0, 0, -vg.Points(4)))
 	}
-	p.Draw(draw.Crop(all, 0, -margin, 0, -vg.Points(4)))
+	p.Draw(draw.Crop(all, 0, -margin, below+vg.Points(4), -vg.Points(4)))
 	w, err := os.Create(filepath.Join(dir, f.Name+".svg"))
 	if err != nil {
 		return err
@@ -146,6 +157,11 @@ func (f *Plot) write(dir string) error {
 	}
 	return w.Close()
 }
+
+const (
+	maxBeside     = 3 * vg.Centimeter // of a name beside the plot
+	legendPadding = vg.Length(3)      // between names below it
+)
 
 // names are those of the legend.
 func (f *Plot) names() (names []string) {
