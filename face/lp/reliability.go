@@ -14,7 +14,8 @@ import (
 // fragment back off; repetitions give RTT samples as well, for an
 // acknowledgement names the transmission that it is for (otherwise a link whose
 // first packets are lost keeps its first RTO, and one that became slower never
-// learns it); the unacknowledged fragments are bounded.
+// learns it); an acknowledgement that comes after the repetition counts; the
+// unacknowledged fragments are bounded.
 const (
 	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
 	firstRTO    = time.Second
@@ -23,6 +24,7 @@ const (
 	maxAcks     = 4096 // acknowledgements that may wait to be sent
 	seenSlots   = 4096 // received Sequences that are remembered
 	maxGivenUp  = 1024 // Interests that wait for GaveUp
+	history     = 64   // transmissions whose late acknowledgements still count
 	ackSize     = 12
 	txFieldSize = 12
 )
@@ -41,7 +43,13 @@ type fragment struct {
 	pkt      *packet
 	body     []byte // the LpPacket's value with a TxSequence and no Ack
 	tx       int    // where in body the TxSequence element is
+	gen      uint32 // counts the uses of this record
+	live     bool   // in flight
+	acked    bool   // acknowledged while it waited to be sent again
+	cur      uint64 // its latest transmission
 	sent     ndn.Time
+	prev     uint64 // the one before, if retx > 0
+	prevSent ndn.Time
 	deadline ndn.Time
 	later    int // later transmissions that were acknowledged
 	retx     int
@@ -77,27 +85,34 @@ type reliability struct {
 	rtt estimator
 
 	// Sending. ring holds the fragment of each transmission from base to
-	// next, nil when acknowledged or sent again under another number.
-	base, next uint64
-	ring       []*fragment
-	flying     int
-	lost       fifo // to be sent again
-	queue      fifo // not sent yet
-	queued     int  // packets with fragments in queue
-	timer      ndn.Time
-	pumpAt     ndn.Time // when the queues may move; ndn.Never if they may not
-	cur        *packet  // being sent
-	given      *packet  // given up and not asked for yet, oldest first
-	givenLast  *packet
-	givenN     int
-	told       *packet // its wire is the caller's until the next call
-	freeFrag   *fragment
-	freePkt    *packet
+	// next. Those in flight are from first on; before it are some whose
+	// acknowledgements may come late.
+	base, first, next uint64
+	ring              []flight
+	flying            int
+	lost              fifo // to be sent again
+	queue             fifo // not sent yet
+	queued            int  // packets with fragments in queue
+	timer             ndn.Time
+	pumpAt            ndn.Time // when the queues may move; ndn.Never if they may not
+	cur               *packet  // being sent
+	given             *packet  // given up and not asked for yet, oldest first
+	givenLast         *packet
+	givenN            int
+	told              *packet // its wire is the caller's until the next call
+	freeFrag          *fragment
+	freePkt           *packet
 
 	// Receiving.
 	acks  []uint64
 	ackAt ndn.Time
 	seen  []seen
+}
+
+// flight is the fragment of one transmission, while it has the generation gen.
+type flight struct {
+	f   *fragment
+	gen uint32
 }
 
 // seen is a Sequence that was received, remembered until a time.
@@ -108,7 +123,7 @@ type seen struct {
 
 func newReliability(cfg Reliability, first uint64) *reliability {
 	return &reliability{
-		cfg: cfg, base: first, next: first, ring: make([]*fragment, 64),
+		cfg: cfg, base: first, first: first, next: first, ring: make([]flight, history),
 		timer: ndn.Never, pumpAt: ndn.Never, ackAt: ndn.Never,
 	}
 }
@@ -156,24 +171,37 @@ func (r *reliability) receive(now ndn.Time, l *Link, in *ndn.LpPacket) bool {
 	return !dup
 }
 
-// acked handles the acknowledgement of transmission tx. One that we did not
-// send, or that was acknowledged or repeated since, means nothing.
+// acked handles the acknowledgement of transmission tx. That of one which was
+// repeated since says just as well that the fragment came: the repetition was
+// needless. Others mean nothing.
 func (r *reliability) acked(now ndn.Time, tx uint64, ctr *Counters) {
 	if tx-r.base >= r.next-r.base {
 		return
 	}
-	f := r.take(tx)
-	if f == nil {
+	f := r.of(tx)
+	if f == nil || f.acked {
 		return
 	}
 	ctr.Acked++
-	r.rtt.sample(now.Sub(f.sent))
-	r.finish(f)
-	for t := r.base; t != tx; t++ {
-		if g := *r.slot(t); g != nil {
-			if g.later++; g.later >= laterAcks {
-				r.take(t)
-				r.lose(g, ctr)
+	switch {
+	case f.cur == tx:
+		r.rtt.sample(now.Sub(f.sent))
+	case f.prev == tx:
+		r.rtt.sample(now.Sub(f.prevSent))
+	}
+	if f.live {
+		r.ground(f)
+		r.finish(f)
+	} else {
+		f.acked = true // pump finds it among the lost
+	}
+	if tx-r.first < r.next-r.first {
+		for t := r.first; t != tx; t++ {
+			if g := r.inFlight(t); g != nil {
+				if g.later++; g.later >= laterAcks {
+					r.ground(g)
+					r.lose(g, ctr)
+				}
 			}
 		}
 	}
@@ -181,23 +209,38 @@ func (r *reliability) acked(now ndn.Time, tx uint64, ctr *Counters) {
 	r.wantPump(now)
 }
 
-func (r *reliability) slot(tx uint64) **fragment { return &r.ring[tx&uint64(len(r.ring)-1)] }
+func (r *reliability) slot(tx uint64) *flight { return &r.ring[tx&uint64(len(r.ring)-1)] }
 
-// take removes the fragment of transmission tx from the ring.
-func (r *reliability) take(tx uint64) *fragment {
-	s := r.slot(tx)
-	f := *s
-	if f != nil {
-		*s = nil
-		r.flying--
+// of is the fragment of transmission tx, nil when that has ended.
+func (r *reliability) of(tx uint64) *fragment {
+	if s := r.slot(tx); s.f != nil && s.f.gen == s.gen {
+		return s.f
 	}
-	return f
+	return nil
 }
 
-// trim moves base past what is settled.
+// inFlight is the fragment of transmission tx if that awaits its
+// acknowledgement.
+func (r *reliability) inFlight(tx uint64) *fragment {
+	if f := r.of(tx); f != nil && f.live && f.cur == tx {
+		return f
+	}
+	return nil
+}
+
+// ground takes a fragment out of flight.
+func (r *reliability) ground(f *fragment) {
+	f.live = false
+	r.flying--
+}
+
+// trim moves first past what is settled, and base so that it keeps history.
 func (r *reliability) trim() {
-	for r.base != r.next && *r.slot(r.base) == nil {
-		r.base++
+	for r.first != r.next && r.inFlight(r.first) == nil {
+		r.first++
+	}
+	if n := r.next - r.base; n > history {
+		r.base += min(n-history, r.first-r.base)
 	}
 	if r.flying == 0 {
 		r.timer = ndn.Never
@@ -246,9 +289,10 @@ func (r *reliability) giveUp(f *fragment) {
 		r.givenLast = p
 	}
 	r.finish(f)
-	for t := r.base; t != r.next; t++ {
-		if g := *r.slot(t); g != nil && g.pkt == p {
-			r.finish(r.take(t))
+	for t := r.first; t != r.next; t++ {
+		if g := r.inFlight(t); g != nil && g.pkt == p {
+			r.ground(g)
+			r.finish(g)
 		}
 	}
 }
@@ -311,7 +355,7 @@ func (r *reliability) send(now ndn.Time, l *Link, payload []byte, out *face.Fram
 	} else {
 		r.freeFrag = f.next
 	}
-	*f = fragment{pkt: r.cur, body: f.body[:0]}
+	*f = fragment{pkt: r.cur, body: f.body[:0], gen: f.gen}
 	r.cur.left++
 	f.body, f.tx = appendBody(f.body, &l.hdr, payload)
 	if r.flying >= r.cfg.Window || r.lost.head != nil || r.queue.head != nil {
@@ -351,11 +395,15 @@ func appendBody(b []byte, h *ndn.LpHeader, payload []byte) ([]byte, int) {
 // that fit beside it.
 func (r *reliability) transmit(now ndn.Time, l *Link, f *fragment, out *face.Frames) {
 	if r.next-r.base == uint64(len(r.ring)) {
-		r.grow()
+		r.base = r.first
+		if r.next-r.base == uint64(len(r.ring)) {
+			r.grow()
+		}
 	}
-	*r.slot(r.next) = f
+	*r.slot(r.next) = flight{f, f.gen}
 	r.flying++
-	f.sent = now
+	f.live, f.prev, f.prevSent = true, f.cur, f.sent
+	f.cur, f.sent = r.next, now
 	rto := r.rtt.rto()
 	if f.timeouts > 0 {
 		backed := float64(rto)
@@ -398,7 +446,7 @@ func acksPerFrame(mtu int) int { return valueRoom(mtu) / ackSize }
 // grow doubles the ring.
 func (r *reliability) grow() {
 	old := r.ring
-	r.ring = make([]*fragment, 2*len(old))
+	r.ring = make([]flight, 2*len(old))
 	for t := r.base; t != r.next; t++ {
 		*r.slot(t) = old[t&uint64(len(old)-1)]
 	}
@@ -431,16 +479,16 @@ func (r *reliability) tick(now ndn.Time, l *Link, out *face.Frames) {
 // timeouts finds the transmissions whose time is over. It looks at all of
 // them, but not more often than the earliest of their deadlines.
 func (r *reliability) timeouts(now ndn.Time, ctr *Counters) {
-	for t := r.base; t != r.next; t++ {
-		if f := *r.slot(t); f != nil && f.deadline <= now {
-			r.take(t)
+	for t := r.first; t != r.next; t++ {
+		if f := r.inFlight(t); f != nil && f.deadline <= now {
+			r.ground(f)
 			f.timeouts++
 			r.lose(f, ctr)
 		}
 	}
 	r.timer = ndn.Never
-	for t := r.base; t != r.next; t++ {
-		if f := *r.slot(t); f != nil {
+	for t := r.first; t != r.next; t++ {
+		if f := r.inFlight(t); f != nil {
 			r.timer = min(r.timer, f.deadline)
 		}
 	}
@@ -455,7 +503,7 @@ func (r *reliability) pump(now ndn.Time, l *Link, out *face.Frames) {
 		switch {
 		case r.lost.head != nil:
 			f = r.lost.pop()
-			if !f.pkt.dead {
+			if !f.pkt.dead && !f.acked {
 				l.ctr.Retransmitted++
 			}
 		case r.queue.head != nil:
@@ -466,7 +514,7 @@ func (r *reliability) pump(now ndn.Time, l *Link, out *face.Frames) {
 		default:
 			return
 		}
-		if f.pkt.dead {
+		if f.pkt.dead || f.acked {
 			r.finish(f)
 			continue
 		}
@@ -476,6 +524,7 @@ func (r *reliability) pump(now ndn.Time, l *Link, out *face.Frames) {
 
 func (r *reliability) recycle(f *fragment) {
 	f.pkt = nil
+	f.gen++
 	f.next, r.freeFrag = r.freeFrag, f
 }
 

@@ -135,12 +135,13 @@ func TestThreeLaterAcksMeanLoss(t *testing.T) {
 	if tx != 4 || p.Sequence != q.Sequence || !bytes.Equal(p.Fragment, q.Fragment) {
 		t.Errorf("tx %d, %+v", tx, q)
 	}
-	// The acknowledgement of the first transmission means nothing any more.
+	// The acknowledgement of the first transmission is late, but says that the
+	// fragment came; that of the second says nothing new.
 	ack(l, 5*ms, 0)
-	if l.Counters().Acked != 3 {
-		t.Error("a late ack was counted")
+	if l.Counters().Acked != 4 || l.rel.flying != 0 {
+		t.Error("a late ack was not counted")
 	}
-	ack(l, 5*ms, 4, 99, math.MaxUint64)
+	ack(l, 5*ms, 0, 4, 99, math.MaxUint64)
 	if l.Counters().Acked != 4 || l.Deadline() != ndn.Never {
 		t.Errorf("%+v", l.Counters())
 	}
@@ -491,5 +492,37 @@ func TestRepetitionsGiveSamples(t *testing.T) {
 	send(t, l, at, interest(1), nil)
 	if d := l.Deadline().Sub(at); d < 40*time.Millisecond || d > 100*time.Millisecond {
 		t.Errorf("time-out of %v on a link of 20 ms", d)
+	}
+}
+
+// A link that became slower than its time-out learns that from acknowledgements
+// that come after the repetition, and stops repeating.
+func TestLateAcksAreHeard(t *testing.T) {
+	l := New(reliable(Reliability{StopAndWait: true}))
+	at := ndn.Time(time.Second)
+	exchange := func(rtt time.Duration) {
+		tx := l.rel.next
+		send(t, l, at, interest(1), nil)
+		end := at.Add(rtt)
+		for l.Deadline() < end {
+			tick(t, l)
+		}
+		ack(l, end, tx)
+		at = at.Add(time.Second)
+		for l.Deadline() < at {
+			tick(t, l)
+		}
+	}
+	for range 20 {
+		exchange(3 * time.Millisecond)
+	}
+	for range 20 {
+		exchange(25 * time.Millisecond)
+	}
+	if n := l.Counters().Retransmitted; n == 0 || n > 6 {
+		t.Errorf("%d repetitions", n)
+	}
+	if c := l.Counters(); c.Acked != 40 || c.RetxExhausted > 0 || l.rel.flying != 0 {
+		t.Errorf("%+v", c)
 	}
 }
