@@ -19,6 +19,11 @@ type pages struct {
 	maps *mappings
 	mu   sync.Mutex
 	free [][]byte // cut from mappings, pageSize bytes each
+	// ready are pages that are backed by memory already. warming: a goroutine
+	// sees to it that there are some.
+	ready   [][]byte
+	warming bool
+	taken   int // pages in use
 }
 
 // mappings are apart from pages, whose end they outlive by a little.
@@ -47,29 +52,78 @@ func (m *mappings) unmap() {
 	}
 }
 
-// Get implements table.PageSource. The page is backed by memory when it is
-// returned: a fault for each 4 KiB while packets are copied would cost several
-// times as much.
+// ahead is how many pages are to be ready: enough for a store that is being
+// filled fast, and little beside what it has.
+func (p *pages) ahead() int { return min(p.taken/8, 16) }
+
+// Get implements table.PageSource.
 func (p *pages) Get(n int) []byte {
 	if n != pageSize {
 		return make([]byte, n)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) == 0 {
-		b, err := unix.Mmap(-1, 0, mapping, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
-		if err != nil {
-			return nil
-		}
-		p.maps.all = append(p.maps.all, b)
-		for len(b) > 0 {
-			p.free, b = append(p.free, b[:n:n]), b[n:]
-		}
+	page := pop(&p.ready)
+	if page == nil {
+		page = p.fresh()
 	}
-	last := len(p.free) - 1
-	page := p.free[last]
-	p.free = p.free[:last]
-	_ = unix.Madvise(page, unix.MADV_POPULATE_WRITE) // not before Linux 5.14
+	if page != nil {
+		p.taken++
+	}
+	if !p.warming && len(p.ready) < p.ahead() {
+		p.warming = true
+		go p.warm()
+	}
+	return page
+}
+
+// warm lets the system back pages with memory: a fault for each 4 KiB takes as
+// long as everything else that is done for a packet, and would be taken while
+// packets are copied, with a shard locked.
+func (p *pages) warm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer func() { p.warming = false }()
+	for len(p.ready) < p.ahead() {
+		page := p.fresh()
+		if page == nil {
+			return
+		}
+		p.mu.Unlock()
+		err := unix.Madvise(page, unix.MADV_POPULATE_WRITE)
+		p.mu.Lock()
+		if err != nil { // before Linux 5.14
+			p.free = append(p.free, page)
+			return
+		}
+		p.ready = append(p.ready, page)
+	}
+}
+
+// fresh takes a page that is not ready, nil when there is no memory. The lock
+// is held.
+func (p *pages) fresh() []byte {
+	if page := pop(&p.free); page != nil {
+		return page
+	}
+	b, err := unix.Mmap(-1, 0, mapping, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil
+	}
+	p.maps.all = append(p.maps.all, b)
+	for len(b) > 0 {
+		p.free, b = append(p.free, b[:pageSize:pageSize]), b[pageSize:]
+	}
+	return pop(&p.free)
+}
+
+func pop(list *[][]byte) []byte {
+	n := len(*list) - 1
+	if n < 0 {
+		return nil
+	}
+	page := (*list)[n]
+	*list = (*list)[:n]
 	return page
 }
 
@@ -83,4 +137,5 @@ func (p *pages) Put(page []byte) {
 	defer p.mu.Unlock()
 	_ = unix.Madvise(page, unix.MADV_DONTNEED)
 	p.free = append(p.free, page)
+	p.taken--
 }
