@@ -114,14 +114,22 @@ func (c *Cache) launch(ctx context.Context) error {
 // origin. The first requests of a server to another take 40 ms more than later
 // ones.
 func (c *Cache) Warm(ctx context.Context) error {
-	for range 4 {
-		code, _, err := c.get(ctx, WarmPath)
-		if err == nil && code != http.StatusOK {
-			err = fmt.Errorf("it answers with status %d", code)
+	last, left := errors.New("no answer"), 4
+	err := peer.Until(ctx, readyLimit, "the way through the cache at "+c.host.Name(), func() bool {
+		for left > 0 {
+			var code int
+			if code, _, last = c.get(ctx, WarmPath); last == nil && code != http.StatusOK {
+				last = fmt.Errorf("it answers with status %d", code)
+			}
+			if last != nil {
+				return false
+			}
+			left--
 		}
-		if err != nil {
-			return fmt.Errorf("no way through the cache at %s: %w", c.host.Name(), err)
-		}
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, last)
 	}
 	return nil
 }

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,4 +169,130 @@ func (l *lab) hitMissAndRange(t *testing.T, kind OriginKind, block int64) {
 	l.get(t, Request{})
 	grew("hit at the parent", 2, up, 0)
 	grew("hit at the parent", 1, low, size)
+}
+
+// TestParents: requests go to new parents once they are set, and past a parent
+// that was killed.
+func TestParents(t *testing.T) {
+	l := newLab(t)
+	ctx := t.Context()
+	// Two origins that have different things to say.
+	var origins []*Origin
+	var parents []netip.Addr
+	for i, h := range []*emunet.Host{l.mid, l.origin} {
+		root := filepath.Join(l.dir, h.Name())
+		must(t, os.Mkdir(root, 0o755))
+		for _, file := range []string{"1", "2", "3"} {
+			must(t, os.WriteFile(filepath.Join(root, file), []byte(h.Name()), 0o644))
+		}
+		o, err := StartOrigin(ctx, t.Output(), Nginx, h, root+".nginx", root)
+		need(t, err)
+		defer o.Kill()
+		origins, parents = append(origins, o), append(parents, l.links[i+1].B.Prefix.Addr())
+	}
+	config := CacheConfig{
+		Host: l.edge, Dir: filepath.Join(t.TempDir(), "edge"), Bytes: 200 << 20, Tuned: true, Managed: true, Origins: true, Parents: parents,
+	}
+	edge, err := StartCache(ctx, t.Output(), config)
+	need(t, err)
+	defer edge.Kill()
+	says := func(file, want string) {
+		t.Helper()
+		var got []byte
+		q := Request{Host: l.client, To: l.edge.Addr(), Path: "/" + file, Stall: readyLimit}
+		r, err := Get(ctx, q, func(_ *Reply, from io.Reader) (err error) {
+			got, err = io.ReadAll(from)
+			return err
+		})
+		if must(t, err); r.Err != nil || string(got) != want {
+			t.Errorf("file %s says %q, %v; want %q", file, got, r.Err, want)
+		}
+	}
+	says("1", "mid")
+	must(t, edge.SetParents(ctx, parents[1:]))
+	says("2", "origin")
+	must(t, edge.SetParents(ctx, parents))
+	must(t, origins[0].Kill())
+	says("3", "origin")
+	must(t, edge.Kill())
+	if pids, err := l.edge.Processes(); err != nil || len(pids) > 0 {
+		t.Errorf("processes %v are left at the edge, %v", pids, err)
+	}
+	plain := Cache{config: CacheConfig{}}
+	if err := plain.SetParents(ctx, parents); err == nil {
+		t.Error("parents were set without a manager")
+	}
+}
+
+// TestReplies: what curl makes of replies that are short, partial, refused, or
+// never come.
+func TestReplies(t *testing.T) {
+	l := newLab(t)
+	ctx := t.Context()
+	var at net.Listener
+	must(t, l.edge.Do(func() (err error) {
+		at, err = net.Listen("tcp4", netip.AddrPortFrom(l.edge.Addr(), Port).String())
+		return err
+	}))
+	answer := make(chan string)
+	asked := make(chan string, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for text := range answer {
+			c, err := at.Accept()
+			if err != nil {
+				return
+			}
+			b := make([]byte, 4096)
+			n, _ := c.Read(b)
+			asked <- string(b[:n])
+			io.WriteString(c, text)
+			c.Close()
+		}
+	}()
+	defer func() {
+		close(answer)
+		at.Close()
+		<-done
+	}()
+	for _, c := range []struct {
+		name, text string
+		q          Request
+		want       Reply
+		body, err  string
+		header     string // that the server must see
+	}{
+		{"whole", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Request{}, Reply{Status: 200}, "abc", "", "Host: " + Site},
+		{"broken", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", Request{}, Reply{Status: 200}, "abc", "exit status 18", ""},
+		{"range", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 7-9/10\r\nContent-Length: 3\r\n\r\nabc",
+			Request{Offset: 7}, Reply{Status: 206, Start: 7}, "abc", "", "Range: bytes=7-\r\n"},
+		{"all for a range", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Request{Offset: 1, End: 2}, Reply{Status: 200}, "abc", "", "Range: bytes=1-1\r\n"},
+		{"refusal", "HTTP/1.1 504 Later\r\nContent-Length: 2\r\n\r\nno", Request{}, Reply{Status: 504}, "no", "status 504", ""},
+		{"nothing", "", Request{}, Reply{}, "", "exit status 52", ""},
+	} {
+		answer <- c.text
+		c.q.Host, c.q.To, c.q.Path = l.client, l.edge.Addr(), "/file"
+		var got []byte
+		r, err := Get(ctx, c.q, func(_ *Reply, from io.Reader) (err error) {
+			got, err = io.ReadAll(from)
+			return err
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if r.Status != c.want.Status || r.Start != c.want.Start || string(got) != c.body {
+			t.Errorf("%s: %+v with %q", c.name, r, got)
+		}
+		if (r.Err == nil) != (c.err == "") || r.Err != nil && !strings.Contains(r.Err.Error(), c.err) {
+			t.Errorf("%s: %v, want %q", c.name, r.Err, c.err)
+		}
+		if a := <-asked; !strings.Contains(a, c.header) {
+			t.Errorf("%s: the server was asked %q", c.name, a)
+		}
+	}
+	q := Request{Host: l.client, To: l.mid.Addr(), Path: "/"} // where nobody listens
+	if r, err := Get(ctx, q, nil); err != nil || r.Err == nil || !strings.Contains(r.Err.Error(), "exit status 7") {
+		t.Errorf("refused connection: %v, %v", r.Err, err)
+	}
 }
