@@ -14,6 +14,9 @@ const (
 	ContentKey  uint64 = 2
 	// ContentNack is an application's answer that the content does not exist.
 	ContentNack uint64 = 3
+	// ContentPrefixAnnouncement is a prefix announcement, as NDNLPv2
+	// carries it).
+	ContentPrefixAnnouncement uint64 = 5
 )
 
 // Signature types (NDN packet specification, "Signature").

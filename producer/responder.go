@@ -50,6 +50,10 @@ type Config struct {
 	// Nacks. Negative stands for none.
 	Freshness, MetadataFreshness time.Duration
 	MaxWaiting                   int
+	// Announcement, if not nil, is a prefix announcement (NewAnnouncement) that
+	// goes with the Data for Interests that are for discovery: from it the
+	// forwarders in between learn the way.
+	Announcement []byte
 }
 
 // Counters of a Responder.
@@ -165,12 +169,20 @@ func (r *Responder) Receive(now ndn.Time, p *ndn.Packet) error {
 		return nil
 	}
 	r.count.Interests++
-	r.fields = ndn.LpFields{PitToken: p.PitToken}
 	r.ask = request{
 		now: now, lifetime: p.Interest.Lifetime, name: name,
-		canBePrefix: p.Interest.CanBePrefix, digest: digest,
+		canBePrefix: p.Interest.CanBePrefix, digest: digest, discovers: !p.NonDiscovery,
 	}
+	r.header(p.PitToken, r.ask.discovers)
 	return r.handle(&r.ask)
+}
+
+// header makes the link header of the answer to an Interest.
+func (r *Responder) header(token []byte, discovers bool) {
+	r.fields = ndn.LpFields{PitToken: token}
+	if discovers {
+		r.fields.Announcement = r.cfg.Announcement
+	}
 }
 
 // request is one Interest while it is answered.
@@ -180,6 +192,7 @@ type request struct {
 	name        ndn.Name // without an implicit digest
 	canBePrefix bool
 	digest      bool // there was an implicit digest
+	discovers   bool // the way may be announced
 
 	again   bool // it has waited
 	blocked bool // and has to go on waiting
@@ -472,7 +485,7 @@ func (r *Responder) Grown(now ndn.Time) error {
 			r.count.Expired++
 			continue
 		}
-		r.fields = ndn.LpFields{PitToken: w.token}
+		r.header(w.token, w.discovers)
 		a := request{now: now, name: w.name, canBePrefix: w.canBePrefix, digest: w.digest, again: true}
 		err := r.handle(&a)
 		if a.blocked {

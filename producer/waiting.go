@@ -14,6 +14,7 @@ type waiting struct {
 	token       []byte
 	canBePrefix bool
 	digest      bool
+	discovers   bool // the latest one
 	key         string
 }
 
@@ -64,7 +65,7 @@ func (l *waitList) add(a *request, segment uint64, token []byte) (added, instead
 		l.heap = append(l.heap, w)
 		l.up(len(l.heap) - 1)
 	}
-	w.token = append(w.token[:0], token...)
+	w.token, w.discovers = append(w.token[:0], token...), a.discovers
 	w.expires = a.now.Add(a.lifetime)
 	l.next = ndn.Earlier(l.next, w.expires)
 	return true, instead

@@ -171,9 +171,6 @@ type announcement struct {
 
 var errAnnouncement = errors.New("the application parameters hold no valid prefix announcement")
 
-// contentAnnouncement is the content type of a prefix announcement.
-const contentAnnouncement = 5
-
 // parseAnnouncement decodes a prefix announcement: Data named
 // <prefix>/32=PA/<version>/<segment 0> whose content has an ExpirationPeriod
 // and maybe a ValidityPeriod. The result refers to wire.
@@ -185,7 +182,7 @@ func parseAnnouncement(wire []byte) (announcement, error) {
 	}
 	mark, _ := d.Name.At(-3)
 	seg, _ := d.Name.At(-1)
-	if d.ContentType != contentAnnouncement || mark.Type != ndn.TypeKeyword || string(mark.Value) != "PA" {
+	if d.ContentType != ndn.ContentPrefixAnnouncement || mark.Type != ndn.TypeKeyword || string(mark.Value) != "PA" {
 		return a, errAnnouncement
 	}
 	if n, ok := seg.NumberAs(ndn.TypeSegment); !ok || n != 0 {

@@ -334,7 +334,7 @@ func signedAnnouncement(t *testing.T, prefix string, content []byte, s ndn.Signe
 	t.Helper()
 	n := ndn.MustName(prefix).Append(ndn.Component{Type: ndn.TypeKeyword, Value: []byte("PA")}).
 		AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0)
-	w, err := ndn.AppendData(nil, &ndn.DataFields{Name: n, ContentType: contentAnnouncement, Content: content}, s)
+	w, err := ndn.AppendData(nil, &ndn.DataFields{Name: n, ContentType: ndn.ContentPrefixAnnouncement, Content: content}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

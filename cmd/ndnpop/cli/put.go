@@ -34,6 +34,7 @@ type putFlags struct {
 	keychain     string
 	version      uint64
 	expose       bool
+	announce     bool
 	quiet        bool
 	verbose      bool
 	printVersion bool
@@ -72,6 +73,10 @@ work of verifying each. With --manifest only, the segments themselves carry
 digests alone: that spares put the work of signing each, and consumers that do
 not know manifests can no longer tell who made them.
 
+With --announce the Data that answer Interests for discovery carry an announcement
+of NAME, from which forwarders with the strategy self-learning learn the way here
+without routing.
+
 Options of ndnputchunks keep their letters.`,
 		Example: `  ndnpop put /cdn/video/clip.mp4 clip.mp4
   ndnpop put /cdn/site public/
@@ -104,6 +109,7 @@ Options of ndnputchunks keep their letters.`,
 	fl.StringVar(&f.keychain, "keychain", "", "`directory` of the keychain, also as dir:///path (default ~/.ndn/keys); see ndnpop key")
 	fl.Uint64Var(&f.version, "version", 0, "the content's version `N`; replicas of one object need the same")
 	fl.BoolVar(&f.expose, "expose", false, "let the forwarder announce the prefix to its routing daemon")
+	fl.BoolVar(&f.announce, "announce", false, "let forwarders learn the way here (strategy self-learning) from an announcement of the prefix, signed as the content")
 	fl.BoolVarP(&f.printVersion, "print-data-version", "p", false, "print the versioned name to standard output")
 	addTransport(c, &f.transport)
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
@@ -117,6 +123,14 @@ var manifestChoices = []string{"also", "only", "none"}
 
 // defaultSegment is the default content of a segment, in bytes.
 const defaultSegment = 8000
+
+// announcedFor is the life of a route that is learnt from an announcement;
+// forwarders make it shorter.
+const announcedFor = time.Hour
+
+// announcementHeader is the type and length of an announcement in a link
+// header, in bytes.
+const announcementHeader = 3 + 3
 
 // plan checks the flags. With the default size, a long name makes segments
 // smaller instead of failing.
@@ -160,6 +174,13 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--sign: %w", err)
 	}
+	var announcement []byte
+	if f.announce {
+		if announcement, err = producer.NewAnnouncement(name, uint64(time.Now().UnixMicro()), announcedFor, p.signer); err != nil {
+			return nil, fmt.Errorf("--announce: %w", err)
+		}
+		room -= len(announcement) + announcementHeader
+	}
 	p.opts = store.Options{SegmentSize: f.size, Room: room, Version: f.version}
 	if !sized && room > 0 {
 		p.opts.SegmentSize = min(f.size, room)
@@ -170,7 +191,7 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	p.config = producer.Config{
 		Prefix: name, Signer: p.signer,
 		Freshness: freshness(f.freshness), MetadataFreshness: freshness(f.metaFresh),
-		Manifest: byKey && f.manifest != "none",
+		Manifest: byKey && f.manifest != "none", Announcement: announcement,
 	}
 	if f.manifest == "only" {
 		p.config.Segments = ndn.DigestSigner{}
