@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -96,22 +97,21 @@ queue = "100kB"
 	}
 }
 
-// TestHopByHop: links that lose a tenth of what they carry repair it, as the
-// file says; what is unprotected they lose.
-func TestHopByHop(t *testing.T) {
-	n, until, err := sim.Load(strings.NewReader(`
+// lossyChain repairs what it loses, but not what is under /open, and shapes its
+// last link.
+const lossyChain = `
 until = "60s"
 [[chain]]
 prefix = "n"
 nodes = 4
 link = { rate = "1Mbit", delay = "1ms", loss = "10%", half-duplex = true, queue-packets = 50, reliable = true, reliable-retries = 5, stop-and-wait = true, unprotected = ["/open"] }
 [[producer]]
-node = "n3"
+node = "far"
 prefix = "/safe"
 size = "200kB"
 segment = 1000
 [[producer]]
-node = "n3"
+node = "far"
 prefix = "/open"
 size = "200kB"
 segment = 1000
@@ -125,11 +125,32 @@ hop-by-hop = true
 node = "n0"
 name = "/open/x"
 controller = "reno"
-`), sim.Config{Strategies: strategies.Builtin()})
-	if err != nil {
-		t.Fatal(err)
+[[node]]
+name = "far"
+[[link]]
+a = "n3"
+b = "far"
+rate = "1Mbit"
+shaping = true
+`
+
+// TestHopByHop: links that lose a tenth of what they carry repair it, as the
+// file says; what is unprotected they lose. The same seed does the same again.
+func TestHopByHop(t *testing.T) {
+	var traces [2]bytes.Buffer
+	var n *sim.Network
+	for i := range traces {
+		var until time.Duration
+		var err error
+		n, until, err = sim.Load(strings.NewReader(lossyChain), sim.Config{Strategies: strategies.Builtin(), Trace: &traces[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, n, until)
 	}
-	run(t, n, until)
+	if !bytes.Equal(traces[0].Bytes(), traces[1].Bytes()) {
+		t.Error("the same seed gives another trace")
+	}
 	safe, open := n.Fetches()[0], n.Fetches()[1]
 	if !safe.Done() || safe.Err() != nil || safe.Stats().Retransmissions > 2 {
 		t.Errorf("protected: %v %+v", safe.Err(), safe.Stats())

@@ -14,11 +14,12 @@ import (
 // fragment back off; repetitions give RTT samples as well, for an
 // acknowledgement names the transmission that it is for (otherwise a link whose
 // first packets are lost keeps its first RTO, and one that became slower never
-// learns it); an acknowledgement that comes after the repetition counts; the
+// learns it); the first RTO is a quarter of a second, because consumers repeat
+// after one; an acknowledgement that comes after the repetition counts; the
 // unacknowledged fragments are bounded.
 const (
 	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
-	firstRTO    = time.Second
+	firstRTO    = 250 * time.Millisecond
 	leastRTO    = 10 * time.Millisecond
 	backOffCap  = time.Second
 	maxAcks     = 4096 // acknowledgements that may wait to be sent
