@@ -407,6 +407,16 @@ func TestMultiSourceAddsUp(t *testing.T) {
 	}
 }
 
+// Interests by hint do not move the object that an nst has given a replica.
+func TestHintsDoNotMoveObjects(t *testing.T) {
+	r := newReplicated(t, 9, "nst", replicaSize, pipe(60, 20*ms), pipe(30, 60*ms), pipe(10, 10*ms))
+	r.start("cubic", true, multiSource)
+	st := r.run(replicaSize, time.Minute)
+	if of := r.fetch.Replicas(); of[0].Segments < st.Segments/2 || of[1].Segments < st.Segments/5 {
+		t.Errorf("%+v", of)
+	}
+}
+
 // Two lanes that lead to the same replica by the same path become one.
 func TestSamePathIsUsedOnce(t *testing.T) {
 	r := newReplicated(t, 9, "best-route", replicaSize, pipe(60, 20*ms), pipe(30, 60*ms))

@@ -13,7 +13,8 @@
 // the candidates, since milliseconds would swamp hops otherwise. Ties go to the
 // lower RTTbase, then to the lower face.
 //
-// All Interests of one version of an object go to one replica. It changes when
+// All Interests of one version of an object go to one replica; those with a
+// forwarding hint, to one for their delegation. It changes when
 // a consumer asks for it (the ReplicaSelect link header) or when the link fails:
 // the face goes down, the route is removed, the replica answers NoRoute, the
 // link service gives up on three Interests in a row, or the replica is silent.
@@ -210,9 +211,19 @@ func objectOf(n ndn.Name) ndn.Name {
 	return n[:at]
 }
 
+// object is what the event's Interest gets its replica for: the version of the
+// object or, when a forwarding hint leads the way, the delegation. The next hops
+// of a delegation say nothing about those of the name.
+func (n *nst) object(c *strategy.Context) *object {
+	if p := c.Prefix(); !c.Name().HasPrefix(p) {
+		return n.objects.Of(c, p)
+	}
+	return n.objects.Of(c, objectOf(c.Name()))
+}
+
 // SelectReplica implements strategy.ReplicaSelector.
 func (n *nst) SelectReplica(c *strategy.Context, ev *strategy.Interest) bool {
-	o, now := n.objects.Of(c, objectOf(c.Name())), c.Now()
+	o, now := n.object(c), c.Now()
 	counter := c.Link().ReplicaSelect
 	if o.from == ev.In && o.counter == counter {
 		return true // a repetition
@@ -237,7 +248,7 @@ func (n *nst) Interest(c *strategy.Context, ev *strategy.Interest) {
 // or a request or failure says so.
 func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 	hops := c.NextHops()
-	o := n.objects.Of(c, objectOf(c.Name()))
+	o := n.object(c)
 	at := find(hops, o.replica)
 	switch {
 	case o.replica == 0:
@@ -473,7 +484,7 @@ func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) 
 	if len(c.Ins()) == 0 {
 		return true
 	}
-	o := n.objects.Of(c, objectOf(c.Name()))
+	o := n.object(c)
 	if o.replica == from {
 		n.choose(c, o, c.NextHops(), why, must)
 	}
