@@ -52,12 +52,9 @@ func newLab(name string, o cdnbench.Options, l Layout, quickRuns int) (*lab, err
 	default:
 		runs = fullRuns
 	}
-	dir, err := os.MkdirTemp("", "ndnpop-cdn-")
+	dir, err := emunet.MkdirTemp()
 	if err != nil {
 		return nil, err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // the peers drop their privileges
-		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	l.Seed, l.OneWay = o.Seed, o.OneWay
 	l.Sizes = append(slices.Clone(l.Sizes), warmSize)

@@ -67,14 +67,30 @@ func orphaned(name string) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || err == nil && now != start
 }
 
-// CleanLeftovers kills the processes in, and removes, the namespaces whose
-// owner died without closing its Network. It returns their names. New calls it.
-func CleanLeftovers() (cleaned []string, err error) {
-	names, err := os.ReadDir(nsDir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+// MkdirTemp creates a directory for the files of this process's experiments,
+// readable for everybody. The caller removes it; if the process is killed
+// first, CleanLeftovers does.
+func MkdirTemp() (string, error) {
+	own, err := ownPrefix()
+	if err != nil {
+		return "", err
 	}
+	dir, err := os.MkdirTemp("", own+"files-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
+// CleanLeftovers kills the processes in, and removes, the namespaces whose
+// owner died without closing its Network, and its directories of MkdirTemp. It
+// returns the names of the namespaces. New calls it.
+func CleanLeftovers() (cleaned []string, err error) {
 	var errs []error
+	names, err := os.ReadDir(nsDir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		errs = append(errs, err)
+	}
 	for _, e := range names {
 		if !orphaned(e.Name()) {
 			continue
@@ -85,7 +101,14 @@ func CleanLeftovers() (cleaned []string, err error) {
 		}
 		cleaned = append(cleaned, e.Name())
 	}
-	return cleaned, errors.Join(append(errs, err)...)
+	files, err := os.ReadDir(os.TempDir())
+	errs = append(errs, err)
+	for _, f := range files {
+		if f.IsDir() && orphaned(f.Name()) {
+			errs = append(errs, os.RemoveAll(filepath.Join(os.TempDir(), f.Name())))
+		}
+	}
+	return cleaned, errors.Join(errs...)
 }
 
 // removeNamespace kills what runs in a named namespace and removes it. That it

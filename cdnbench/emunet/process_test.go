@@ -148,7 +148,14 @@ func ownerChild() {
 			return err
 		}
 		pid, err := bufio.NewReader(out).ReadString('\n')
-		fmt.Println(a.Namespace(), c.Process.Pid, strings.TrimSpace(pid))
+		if err != nil {
+			return err
+		}
+		dir, err := MkdirTemp()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
+		}
+		fmt.Println(a.Namespace(), c.Process.Pid, strings.TrimSpace(pid), dir)
 		return err
 	}()
 	if err != nil {
@@ -179,10 +186,10 @@ func TestLeftoversOfAKilledRunAreCleaned(t *testing.T) {
 	defer c.Process.Kill()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	f := strings.Fields(line)
-	if err != nil || len(f) != 3 {
+	if err != nil || len(f) != 4 {
 		t.Fatalf("child said %q, %v", line, err)
 	}
-	ns, shell, daemon := f[0], f[1], f[2]
+	ns, shell, daemon, dir := f[0], f[1], f[2], f[3]
 	if got, err := CleanLeftovers(); err != nil || len(got) != 0 {
 		t.Errorf("cleaned %v of a living owner, %v", got, err)
 	}
@@ -195,12 +202,18 @@ func TestLeftoversOfAKilledRunAreCleaned(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(nsDir, ns)); err != nil {
 		t.Errorf("the namespace is gone already: %v", err)
 	}
+	if _, err := os.Stat(filepath.Join(dir, "file")); err != nil {
+		t.Errorf("the files of a living owner are gone: %v", err)
+	}
 	// What any later run does first.
 	n, err := New(Options{Emulator: TUN})
 	must(t, err)
 	defer n.Close()
 	if _, err := os.Stat(filepath.Join(nsDir, ns)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("namespace: %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("files: %v", err)
 	}
 	eventually(t, "death of the daemon", func() bool { return !running(daemon) })
 }
