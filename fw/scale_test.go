@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -107,9 +108,13 @@ func BenchmarkShards(b *testing.B) {
 		goroutines, shards int
 	}{{"1 goroutine, 1 shard", 1, 1}, {"2 goroutines, 1 shard", 2, 1}, {"2 goroutines, 2 shards", 2, 2}} {
 		b.Run(c.name, func(b *testing.B) {
-			const batch, rounds = 32, 64
-			var locks [2]sync.Mutex
+			const batch = 32
+			var locks [2]struct {
+				sync.Mutex
+				_ [120]byte // a cache line each
+			}
 			var shards [2]*benchNet
+			var left atomic.Int64 // batches
 			for i := range c.shards {
 				shards[i] = newBench(b, 1000, 0)
 			}
@@ -121,7 +126,7 @@ func BenchmarkShards(b *testing.B) {
 				var asks, answers [batch]ndn.Packet
 				var wires [batch][2][]byte
 				work[g] = func() {
-					for range rounds {
+					for left.Add(-1) >= 0 {
 						for i := range batch {
 							mine.segment(next)
 							next++
@@ -146,18 +151,14 @@ func BenchmarkShards(b *testing.B) {
 					}
 				}
 			}
-			pairs := 0
-			begin := time.Now()
-			for b.Loop() {
-				var wg sync.WaitGroup
-				for _, w := range work {
-					wg.Go(w)
-				}
-				wg.Wait()
-				pairs += len(work) * batch * rounds
+			left.Store(int64(b.N))
+			b.ResetTimer()
+			var wg sync.WaitGroup
+			for _, w := range work {
+				wg.Go(w)
 			}
-			b.ReportMetric(float64(pairs)/time.Since(begin).Seconds(), "pairs/s")
-			b.ReportMetric(0, "ns/op")
+			wg.Wait()
+			b.ReportMetric(float64(b.N*batch)/b.Elapsed().Seconds(), "pairs/s")
 			runtime.KeepAlive(shards)
 		})
 	}
