@@ -48,6 +48,7 @@ var (
 type chains struct {
 	send  func(interest []byte, via ndn.FaceID) // 0: by the routes
 	nonce func() uint32
+	erase func(certificate ndn.Name) // from the content store
 	ctx   context.Context
 	stop  context.CancelFunc
 	start func(func()) // a goroutine
@@ -63,10 +64,13 @@ type chains struct {
 	ok, bad uint64 // keys that were verified, and that were not
 }
 
-// keyID is a key as far as one policy's rule is concerned.
+// keyID is a key as far as one policy's rule and one face are concerned: who
+// commands by another may have the certificates, and must not suffer from one
+// who claims to have the same key.
 type keyID struct {
-	by  *verify.Verifier
-	sum [sha256.Size]byte // of the locator
+	by   *verify.Verifier
+	face ndn.FaceID
+	sum  [sha256.Size]byte // of the locator
 }
 
 type failedKey struct {
@@ -78,7 +82,6 @@ type failedKey struct {
 type keyJob struct {
 	id      keyID
 	locator ndn.Name
-	face    ndn.FaceID
 	trust   []*verify.Verifier
 	waiting []waitingFor
 }
@@ -100,9 +103,9 @@ type certAnswer struct {
 	reason ndn.NackReason
 }
 
-func newChains(send func([]byte, ndn.FaceID), nonce func() uint32, start func(func())) *chains {
+func newChains(send func([]byte, ndn.FaceID), nonce func() uint32, erase func(ndn.Name), start func(func())) *chains {
 	c := &chains{
-		send: send, nonce: nonce, start: start,
+		send: send, nonce: nonce, erase: erase, start: start,
 		jobs: map[keyID]*keyJob{}, faces: map[ndn.FaceID]int{}, asked: map[*question]struct{}{},
 	}
 	c.failed, _ = lru.New[keyID, failedKey](maxFailed) // it fails for sizes below 1
@@ -125,7 +128,7 @@ func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifi
 	if len(locator) > maxKeyName {
 		return errKeyName
 	}
-	id := keyID{trust[0], sha256.Sum256(locator)}
+	id := keyID{trust[0], face, sha256.Sum256(locator)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -139,7 +142,7 @@ func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifi
 		if len(c.jobs) >= maxKeys || c.faces[face] >= maxFaceKeys {
 			return errTooMany
 		}
-		j = &keyJob{id: id, locator: locator.Clone(), face: face, trust: trust}
+		j = &keyJob{id: id, locator: locator.Clone(), trust: trust}
 		c.jobs[id] = j
 		c.faces[face]++
 		c.queue = append(c.queue, j)
@@ -181,12 +184,21 @@ func (c *chains) work() {
 	}
 }
 
+// learn has the verifiers fetch the certificates of a key until one believes
+// them. Those that nobody believes do not stay in the content store, where they
+// would stand in for the right ones.
 func (c *chains) learn(j *keyJob) (err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, chainTime)
 	defer cancel()
+	var fetched []ndn.Name
 	for _, v := range j.trust {
 		e := v.Learn(ctx, j.locator, func(ctx context.Context, name ndn.Name) ([]byte, error) {
-			return c.fetch(ctx, j.face, name)
+			wire, err := c.fetch(ctx, j.id.face, name)
+			var d ndn.Data
+			if err == nil && d.Parse(wire) == nil {
+				fetched = append(fetched, d.Name)
+			}
+			return wire, err
 		})
 		if e == nil {
 			return nil
@@ -194,6 +206,9 @@ func (c *chains) learn(j *keyJob) (err error) {
 		if err == nil {
 			err = e
 		}
+	}
+	for _, name := range fetched {
+		c.erase(name)
 	}
 	return err
 }
@@ -203,8 +218,8 @@ func (c *chains) done(j *keyJob, err error) []waitingFor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.jobs, j.id)
-	if c.faces[j.face]--; c.faces[j.face] == 0 {
-		delete(c.faces, j.face)
+	if c.faces[j.id.face]--; c.faces[j.id.face] == 0 {
+		delete(c.faces, j.id.face)
 	}
 	if err == nil {
 		c.ok++

@@ -185,6 +185,43 @@ func TestTrustAnchors(t *testing.T) {
 	})
 }
 
+// TestForgedCertificate: who claims to have another's key and hands over a
+// forged certificate keeps the other from nothing.
+func TestForgedCertificate(t *testing.T) {
+	wall := time.UnixMilli(1795000000000)
+	year, long := wall.AddDate(1, 0, 0), wall.AddDate(-1, 0, 0)
+	root, alice := newKey(t, "ecdsa", "/org", year), newKey(t, "ecdsa", "/org/alice", year)
+	mallory := newKey(t, "ecdsa", "/org", year) // not the anchor, though it says so
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{bench: newBench(t, Config{Authorize: []Authorization{{TrustAnchors: []string{"root"}}}}, map[string][]byte{"root": root.cert})}
+		defer w.stop()
+		const other ndn.FaceID = 400
+		f := *w.f.faces[localFace]
+		f.ID = other
+		w.f.faces[other] = &f
+		forged := certify(t, alice, testKey{Signer: renamed{mallory.Signer, root.KeyName()}}, long, year)
+		w.there = [][]byte{forged}
+		liar := renamed{mallory.Signer, alice.KeyName()}
+		if r := w.response(w.arrive(other, w.signed(liar, proto.Localhost(), "rib", "register"))); r.Code != 403 || !strings.Contains(r.Text, "signature is wrong") {
+			t.Errorf("%d %s", r.Code, r.Text)
+		}
+		var d ndn.Data
+		if err := d.Parse(forged); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.f.erased) != 1 || !w.f.erased[0].Equal(d.Name) {
+			t.Errorf("erased %v, not the forged certificate", w.f.erased)
+		}
+		w.there = [][]byte{certify(t, alice, root, long, year)}
+		if r := w.response(w.arrive(localFace, w.signed(alice.Signer, proto.Localhost(), "rib", "register"))); r.Code != 200 {
+			t.Errorf("%d %s", r.Code, r.Text)
+		}
+		if r := w.response(w.arrive(other, w.signed(liar, proto.Localhost(), "rib", "register"))); r.Code != 403 {
+			t.Errorf("%d %s", r.Code, r.Text)
+		}
+	})
+}
+
 // TestCertificateAwaited: while a certificate is fetched others are served, a
 // command that is sent again is executed once, and a policy that has changed
 // meanwhile counts.

@@ -26,6 +26,7 @@ type fake struct {
 	strategies []run.StrategyChoice
 	cs         run.CSInfo
 	csStored   int // Data that EraseCS finds
+	erased     []ndn.Name
 	observe    func(run.Event)
 	sent       []sentPacket
 	full       bool // SendInternal refuses
@@ -267,7 +268,10 @@ func (f *fake) ConfigureCS(c run.CSConfig) error {
 	return nil
 }
 
-func (f *fake) EraseCS(_ ndn.Name, limit int) int {
+func (f *fake) EraseCS(prefix ndn.Name, limit int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.erased = append(f.erased, prefix.Clone())
 	n := min(limit, f.csStored)
 	f.csStored -= n
 	return n

@@ -144,6 +144,7 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 				s.send(interest, &ndn.LpFields{NextHopFace: via, HasNextHopFace: via != 0})
 			},
 			func() uint32 { return uint32(s.random()) },
+			func(certificate ndn.Name) { s.fwd.ContentStore.EraseCS(certificate, 1) },
 			s.pending.Go,
 		)
 	}
