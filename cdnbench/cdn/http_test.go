@@ -49,7 +49,7 @@ func TestHTTPArm(t *testing.T) {
 		t.Helper()
 		switch {
 		case err == nil:
-		case os.Getenv("CI") != "":
+		case os.Getenv("CI") != "" && os.Geteuid() == 0:
 			t.Fatal(err)
 		default:
 			t.Skip(err)

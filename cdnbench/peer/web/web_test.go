@@ -30,12 +30,13 @@ type lab struct {
 	content                   []byte
 }
 
-// need fails in CI, and skips elsewhere, for want of what the test needs.
+// need fails in CI, which runs as root, and skips elsewhere, for want of what the
+// test needs.
 func need(t *testing.T, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
-	case os.Getenv("CI") != "":
+	case os.Getenv("CI") != "" && os.Geteuid() == 0:
 		t.Fatal(err)
 	default:
 		t.Skip(err)

@@ -110,7 +110,14 @@ papers, cdn and all are groups of scenarios (see bench list). What runs in virtu
 time is the same on any machine for the same --seed.
 
 dataplane needs ndnd: it builds it from its module with the go command, or
-takes the program that the environment variable NDND names.`,
+takes the program that the environment variable NDND names.
+
+The cdn experiments need Linux and root, for network namespaces. Where Apache
+Traffic Server, nginx, Apache httpd or curl are absent they install the Debian
+packages trafficserver, trafficserver-experimental-plugins, nginx, apache2-bin and
+curl, whose services are neither started nor enabled. Everything that they start
+runs in the namespaces, from configuration of their own, and ends with the run; if
+the run is killed, the next one removes what it left.`,
 		Example: "  ndnpop bench run dataplane --out results --runs 5",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) (err error) {
