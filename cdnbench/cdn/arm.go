@@ -24,8 +24,9 @@ type Kind struct {
 	Start func(ctx context.Context, t *Topology) (Arm, error)
 }
 
-// Arm is a Kind that runs. Its methods are for one goroutine, but for Kill and
-// Steer, which experiments call while a Fetch is under way.
+// Arm is a Kind that runs. Its methods are for one goroutine, but that Kill and
+// Steer are called while a Fetch is under way, and Held of several nodes at the
+// same time.
 type Arm interface {
 	// Fetch fetches an object at the client and checks its bytes. What a program
 	// did not manage is Fetched.Err; an error is a failure of the experiment.

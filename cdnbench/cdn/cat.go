@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"ndnpop/cdnbench/emunet"
 )
 
 // catSummary is what is read of cat's --stats.
@@ -55,32 +57,17 @@ func (a *ndnArm) Fetch(ctx context.Context, f Fetch) (r Fetched, err error) {
 	}
 	defer log.Close()
 	c.Stderr = log
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return r, err
-	}
 	for _, old := range []string{stats, trace} {
 		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return r, err
 		}
 	}
-	arrived := newArrivals(f.Progress)
-	if err := c.Start(); err != nil {
+	ended, arrived, err := output(ctx, c, f.Progress)
+	if err != nil {
 		return r, err
 	}
-	done := make(chan error, 1)
-	go func() { done <- arrived.read(out) }()
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		_ = c.Process.Kill() // it may have ended
-		err = <-done
-	}
-	ended := c.Wait()
 	r.Points, r.Bytes, r.Elapsed = arrived.points, arrived.bytes, time.Since(arrived.begin)
 	switch {
-	case err != nil:
-		return r, err
 	case ctx.Err() != nil:
 		// It was killed: its logs end anywhere.
 		r.Err = fmt.Errorf("cat: not complete after %v: %w", r.Elapsed.Round(time.Millisecond), ctx.Err())
@@ -107,6 +94,28 @@ func (a *ndnArm) Fetch(ctx context.Context, f Fetch) (r Fetched, err error) {
 		}
 	}
 	return r, a.readTrace(trace, &r)
+}
+
+// output runs a program to its end, or that of the context, and reads what it
+// writes. ended says how it ended.
+func output(ctx context.Context, c *emunet.Cmd, progress func(Point)) (ended error, arrived *arrivals, err error) {
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	arrived = newArrivals(progress)
+	if err := c.Start(); err != nil {
+		return nil, nil, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- arrived.read(out) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		_ = c.Process.Kill() // it may have ended
+		err = <-done
+	}
+	return c.Wait(), arrived, err
 }
 
 // readTrace takes from cat's trace when Data arrived, in order or not, and

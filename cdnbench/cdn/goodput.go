@@ -39,7 +39,11 @@ func runGoodput(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 		return nil, err
 	}
 	defer closing(l, &err)
-	if err := l.each(ctx, jobs(transferKinds(o), measureSizes)); err != nil {
+	kinds := transferKinds(o)
+	if !o.Quick {
+		kinds = append(kinds, ndnd())
+	}
+	if err := l.each(ctx, jobs(kinds, measureSizes)); err != nil {
 		return nil, err
 	}
 	l.Summarise()
@@ -58,7 +62,7 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 			return err
 		}
 		// The same without loss, from empty caches.
-		for _, n := range []Node{Edge, Mid1, Mid2} {
+		for _, n := range caches {
 			if err := t.arm.Forget(ctx, n); err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ func reportPartial(l *lab, ranges []int64) {
 // measureRange asks for a range of n bytes from empty caches, for the same one
 // again, and for one whose first half is the second half of it.
 func measureRange(ctx context.Context, t *trial, n int64) error {
-	for _, c := range []Node{Edge, Mid1, Mid2} {
+	for _, c := range caches {
 		if err := t.arm.Forget(ctx, c); err != nil {
 			return err
 		}

@@ -24,7 +24,8 @@ func (l *lab) describe(question, setup string) {
 		"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each.\n"+
 		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP. "+
 		"Reliable links: neighbours repair what their link loses, the consumer takes nothing for lost before a second has passed and has at most %d segments outstanding, a quarter more than the path holds; "+
-		"the other arms are as the programs come.\n"+
+		"the other arms are as the programs come. "+
+		"ndnd: its forwarder and tools; its times include the start of the program, which says none itself.\n"+
 		"HTTP: Apache Traffic Server at edge and intermediates, nginx (as in the paper: httpd) at the origins, curl at the client; tuned means read-while-writer, short time-outs, dead parents avoided; "+
 		"fresh means a new connection of the client, kept one that is open.\nAll programs and the links run on one machine; a run for which the links' emulator was late does not count.\n",
 		l.t.Read(accessRTT), l.t.Read(midRTT), l.t.Read(originRTT), l.t.Read(origin2RTT), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment, l.t.window()) + setup

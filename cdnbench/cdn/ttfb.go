@@ -33,6 +33,7 @@ func runTTFB(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
 		ndnpop(ndnConfig{strategy: "best-route", pipeline: "cubic", initCwnd: tcpInitial}),
+		ndnd(),
 	}
 	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
