@@ -213,6 +213,13 @@ func (c *Context) NextHops() []table.NextHop {
 	return c.hops
 }
 
+// Candidates are the first of NextHops, at most MaxHops: as many as a Hops
+// keeps apart.
+func (c *Context) Candidates() []table.NextHop {
+	hops := c.NextHops()
+	return hops[:min(len(hops), MaxHops)]
+}
+
 // Prefix is the FIB prefix that NextHops come from, nil without a route.
 func (c *Context) Prefix() ndn.Name {
 	c.look()

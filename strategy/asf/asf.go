@@ -94,8 +94,7 @@ func (a *asf) Suppression() strategy.Suppression { return a.suppression }
 
 // Interest implements strategy.Strategy.
 func (a *asf) Interest(c *strategy.Context, ev *strategy.Interest) {
-	hops := c.NextHops()
-	hops = hops[:min(len(hops), strategy.MaxHops)]
+	hops := c.Candidates()
 	ns := a.prefixes.Get(c)
 	for i := range hops {
 		a.refresh(ns.hops.Of(hops[i].Face), c.Now())
@@ -275,8 +274,7 @@ func (a *asf) Nack(c *strategy.Context, ev *strategy.Nack) {
 // NextHop implements strategy.NextHopHandler.
 func (a *asf) NextHop(c *strategy.Context, _ *strategy.NextHop) {
 	if c.HasEntry() && !c.PendingOut() {
-		hops, ns := c.NextHops(), a.prefixes.Get(c)
-		hops = hops[:min(len(hops), strategy.MaxHops)]
+		hops, ns := c.Candidates(), a.prefixes.Get(c)
 		if !a.send(c, ns, hops, true) {
 			a.sendAgain(c, ns, hops)
 		}

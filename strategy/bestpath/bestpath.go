@@ -191,7 +191,7 @@ const (
 
 // Interest implements strategy.Strategy.
 func (b *bestPath) Interest(c *strategy.Context, ev *strategy.Interest) {
-	hops := c.NextHops()
+	hops := c.Candidates()
 	if len(hops) == 0 {
 		if ev.New {
 			c.Nack(ev.In, ndn.NackNoRoute)
@@ -280,8 +280,7 @@ func (b *bestPath) weight(p *path, h *table.NextHop, now ndn.Time, upper bool) f
 // forward sends to the current path, or to the best one that this Interest has
 // not tried. again allows those that it has, the one used longest ago first.
 func (b *bestPath) forward(c *strategy.Context, st *paths, again bool) (ndn.FaceID, bool) {
-	hops := c.NextHops()
-	hops = hops[:min(len(hops), strategy.MaxHops)]
+	hops := c.Candidates()
 	refused := uint64(0)
 	for i := range hops {
 		if hops[i].Face == st.current && c.Out(st.current) == nil {
@@ -463,8 +462,11 @@ func (b *bestPath) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	if !c.HasEntry() || c.PendingOut() {
 		return
 	}
-	st := b.prefixes.Get(c)
-	b.reconsider(c, st, c.NextHops())
+	st, hops := b.prefixes.Get(c), c.Candidates()
+	if len(hops) == 0 {
+		return // the last one is gone
+	}
+	b.reconsider(c, st, hops)
 	b.forward(c, st, ev.Change != strategy.HopDown)
 }
 

@@ -129,8 +129,7 @@ func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
 // again allows those that it has, the one used longest ago first. retry allows
 // the very same one if it has answered others since.
 func (f *failover) forward(c *strategy.Context, st *strategy.Hops[hop], retry, again bool) (ndn.FaceID, bool) {
-	hops := c.NextHops()
-	hops = hops[:min(len(hops), strategy.MaxHops)]
+	hops := c.Candidates()
 	for i := range hops {
 		h := st.Of(hops[i].Face)
 		if f.isDown(h, hops[i].Face) {
@@ -210,7 +209,7 @@ func (f *failover) limit(h *hop) time.Duration {
 
 // probe sends a copy to one next hop that is down and due for a trial.
 func (f *failover) probe(c *strategy.Context, st *strategy.Hops[hop], used ndn.FaceID) {
-	now, hops := c.Now(), c.NextHops()
+	now, hops := c.Now(), c.Candidates()
 	for i := range hops {
 		face := hops[i].Face
 		h := st.Of(face)
@@ -380,7 +379,7 @@ func (f *failover) Report(c *strategy.Context) strategy.Report {
 
 // explain tells what is known about the next hops.
 func (f *failover) explain(c *strategy.Context, st *strategy.Hops[hop], to ndn.FaceID, why string) {
-	hops := c.NextHops()
+	hops := c.Candidates()
 	all := make([]strategy.Candidate, len(hops))
 	for i := range hops {
 		h := st.Of(hops[i].Face)

@@ -120,8 +120,7 @@ func (b *balance) Interest(c *strategy.Context, ev *strategy.Interest) {
 // forward sends to a next hop picked by the shares, first among those that
 // were not tried and then, if again is set, among all.
 func (b *balance) forward(c *strategy.Context, st *shares, again bool) bool {
-	hops := c.NextHops()
-	hops = hops[:min(len(hops), strategy.MaxHops)]
+	hops := c.Candidates()
 	tried := uint64(0)
 	for i := range hops {
 		if c.Out(hops[i].Face) != nil {
@@ -196,7 +195,7 @@ func late(h *hop) time.Duration { return h.rtt.Timeout(lateAfter, lateFloor, lat
 
 // probes sends copies to silent next hops and to the least used one.
 func (b *balance) probes(c *strategy.Context, st *shares) {
-	now, hops := c.Now(), c.NextHops()
+	now, hops := c.Now(), c.Candidates()
 	st.owed = min(2, st.owed+b.probe)
 	if now < st.retry && st.owed < 1 {
 		return
@@ -237,7 +236,7 @@ func (b *balance) copyTo(c *strategy.Context, st *shares, hops []table.NextHop, 
 
 // move moves a part of a next hop's share to the others that answer.
 func (b *balance) move(c *strategy.Context, st *shares, from ndn.FaceID, part float64) {
-	hops := c.NextHops()
+	hops := c.Candidates()
 	delta := st.hops.Of(from).share * part
 	if delta == 0 {
 		return

@@ -247,7 +247,7 @@ func (n *nst) Interest(c *strategy.Context, ev *strategy.Interest) {
 // forward sends to the object's replica, after choosing one if there is none
 // or a request or failure says so.
 func (n *nst) forward(c *strategy.Context) strategy.Refusal {
-	hops := c.NextHops()
+	hops := c.Candidates()
 	o := n.object(c)
 	at := find(hops, o.replica)
 	switch {
@@ -258,7 +258,6 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 	case o.asked:
 		at = n.choose(c, o, hops, "a consumer asks for another replica", false)
 	case c.Traced():
-		hops := hops[:min(len(hops), strategy.MaxHops)]
 		st := n.tables.Get(c)
 		v := n.values(st, hops, c.Now())
 		n.explain(c, st, hops, &v, o.replica, "the object's replica")
@@ -300,7 +299,6 @@ func find(hops []table.NextHop, f ndn.FaceID) int {
 // if it must leave the present one. Without an alternative that stays. It returns
 // the replica's place in hops, -1 without one.
 func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why string, must bool) int {
-	hops = hops[:min(len(hops), strategy.MaxHops)]
 	st, now := n.tables.Get(c), c.Now()
 	v := n.values(st, hops, now)
 	avoid := ndn.FaceID(0)
@@ -486,7 +484,7 @@ func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) 
 	}
 	o := n.object(c)
 	if o.replica == from {
-		n.choose(c, o, c.NextHops(), why, must)
+		n.choose(c, o, c.Candidates(), why, must)
 	}
 	return o.replica != from && c.Out(o.replica) == nil && n.forward(c) == strategy.Sent
 }

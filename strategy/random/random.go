@@ -42,8 +42,7 @@ func (r *random) Interest(c *strategy.Context, ev *strategy.Interest) {
 // forward sends to one of the next hops that were not tried or, without any,
 // to one of all.
 func (r *random) forward(c *strategy.Context) bool {
-	hops := c.NextHops()
-	hops = hops[:min(len(hops), strategy.MaxHops)]
+	hops := c.Candidates()
 	tried, n := uint64(0), 0
 	for i := range hops {
 		if c.Out(hops[i].Face) != nil {

@@ -41,8 +41,7 @@ func run(t *testing.T, top *strategytest.Topology, until time.Duration) {
 
 // TestEveryStrategySurvives: after the death of one of two paths, of every
 // kind, every strategy goes on delivering, at the latest when the consumer
-// asks again, which it does after at most four seconds. Only nst leaves it to
-// its consumer to ask for another replica when one falls silent.
+// asks again, which it does after at most four seconds.
 func TestEveryStrategySurvives(t *testing.T) {
 	for _, f := range strategies.Builtin() {
 		for what, do := range map[string]func(f *strategytest.Fan){
@@ -51,9 +50,6 @@ func TestEveryStrategySurvives(t *testing.T) {
 			"down":       func(f *strategytest.Fan) { f.First[0].Down() },
 			"black hole": func(f *strategytest.Fan) { f.First[0].BlackHole() },
 		} {
-			if f.Name == "nst" && (what == "crash" || what == "black hole") {
-				continue
-			}
 			t.Run(f.Name+"/"+what, func(t *testing.T) {
 				top, fan, flow := fan(t, f, 4)
 				top.At(2*time.Second, func() { do(fan) })
