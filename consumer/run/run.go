@@ -160,6 +160,7 @@ type driver struct {
 	p      ndn.Packet
 	armed  ndn.Time // when timers will look next
 	asks   []*ask
+	heard  bool // anything, from whoever is at the other end
 	ended  bool
 }
 
@@ -214,6 +215,13 @@ func (d *driver) again(o *Options, cause error, wait time.Duration) (face.Server
 	if d.redial == nil || errors.Is(cause, face.ErrClosed) || errors.Is(cause, face.ErrFraming) {
 		return nil, wait
 	}
+	// A datagram socket learns only by sending that nobody is there.
+	d.mu.Lock()
+	nobody := !d.heard && errors.Is(cause, face.ErrRefused)
+	d.mu.Unlock()
+	if nobody {
+		return nil, wait
+	}
 	deadline := time.Now().Add(time.Duration(o.Fetch.Retries) * max(o.Fetch.Lifetime, ndn.DefaultLifetime))
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -242,6 +250,7 @@ func (d *driver) now() ndn.Time { return ndn.Time(time.Since(d.start)) + 1 }
 func (d *driver) Receive(frames [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.heard = true
 	now := d.now()
 	for _, fr := range frames {
 		ok, err := d.link.Receive(now, fr, &d.p)

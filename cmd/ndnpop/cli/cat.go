@@ -402,6 +402,9 @@ func catError(ctx context.Context, f *catFlags, err error) error {
 			return withCode(exitInterrupted, fmt.Errorf("interrupted; add --resume to go on from %s.part", f.output))
 		}
 		return withCode(exitInterrupted, errors.New("interrupted"))
+	case errors.Is(err, run.ErrTransport) && errors.Is(err, face.ErrRefused):
+		uri, _, _ := dialer(f.transport) // it was dialled
+		return unreachable(uri, err)
 	case errors.Is(err, run.ErrTransport):
 		return withCode(exitGaveUp, fmt.Errorf("%w%s", err, resumeHint(f)))
 	case errors.Is(err, output.ErrVerify):

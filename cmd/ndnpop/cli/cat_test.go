@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,6 +166,12 @@ func TestCatInterruptedAndResumed(t *testing.T) {
 func TestCatFailures(t *testing.T) {
 	_, transport := published(t, "/cat/f", 50_000)
 	dir := t.TempDir()
+	u, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := u.LocalAddr().String() // nobody listens there from now on
+	u.Close()
 	for _, c := range []struct {
 		what string
 		args []string
@@ -174,6 +181,7 @@ func TestCatFailures(t *testing.T) {
 		{"no such content", []string{"/cat/f/other", transport}, exitNoContent, "/cat/f/other"},
 		{"no route", []string{"/nobody/here", transport}, exitGaveUp, "no route"},
 		{"no forwarder", []string{"/cat/f", "--transport", "unix://" + dir + "/none.sock"}, exitGaveUp, dir + "/none.sock"},
+		{"no forwarder, datagrams", []string{"/cat/f", "--transport", "udp4://" + refused}, exitGaveUp, "no forwarder at udp4://" + refused},
 		{"no forwarder, remedy", []string{"/cat/f", "--transport", "unix://" + dir + "/none.sock"}, exitGaveUp, "ndnpop run"},
 		{"no URI", []string{"/cat/f", "--transport", "here"}, exitUsage, "unix:///"},
 		{"no directory", []string{"/cat/f", transport, "-o", dir + "/a/b"}, exitFailed, dir + "/a/b"},
