@@ -1,0 +1,199 @@
+//go:build linux
+
+package cdn
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ndnpop/cdnbench"
+	"ndnpop/cdnbench/emunet"
+	"ndnpop/internal/testbin"
+)
+
+func TestMain(m *testing.M) { os.Exit(testbin.Main(m)) }
+
+const tick = time.Millisecond
+
+func TestGap(t *testing.T) {
+	f := Fetched{Points: []Point{{1 * tick, 1}, {5 * tick, 2}, {6 * tick, 3}, {20 * tick, 4}}}
+	for _, c := range []struct{ from, to, want time.Duration }{
+		{0, 100 * tick, 14 * tick}, {0, 5 * tick, 4 * tick}, {2 * tick, 5 * tick, tick}, {50 * tick, 60 * tick, 0},
+	} {
+		if got := f.Gap(c.from, c.to); got != c.want {
+			t.Errorf("between %v and %v: %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+	f.Packets = []time.Duration{tick, 2 * tick, 4 * tick}
+	if got := f.Gap(0, 100*tick); got != 2*tick {
+		t.Errorf("with packets: %v", got)
+	}
+	if got := f.OrderedGap(0, 100*tick); got != 14*tick {
+		t.Errorf("in order: %v", got)
+	}
+}
+
+func TestArrivals(t *testing.T) {
+	content := strings.Repeat("x", 1_000_000)
+	told := int64(0)
+	a := newArrivals(func(p Point) { told = p.Bytes })
+	if err := a.read(io.MultiReader(strings.NewReader(content[:1000]), strings.NewReader(content[1000:]))); err != nil {
+		t.Fatal(err)
+	}
+	if a.bytes != int64(len(content)) || told != a.bytes || a.points[len(a.points)-1].Bytes != a.bytes {
+		t.Errorf("%d bytes, %d told, %v", a.bytes, told, a.points)
+	}
+	for i := 2; i < len(a.points); i++ {
+		if a.points[i].At-a.points[i-2].At < pointSpacing {
+			t.Errorf("points %d to %d are %v apart", i-2, i, a.points[i].At-a.points[i-2].At)
+		}
+	}
+	if err := newArrivals(nil).read(io.MultiReader(strings.NewReader("x"), broken{})); !errors.Is(err, errBroken) {
+		t.Errorf("a read that fails: %v", err)
+	}
+}
+
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Read([]byte) (int, error) { return 0, errBroken }
+
+func TestReadTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace")
+	lines := `{"t":0,"kind":"send","cwnd":1}
+{"t":0.01,"kind":"data","rtt":0.01,"cwnd":1}
+{"t":0.02,"kind":"send","segment":0,"cwnd":1}
+{"t":0.03,"kind":"send","segment":1,"cwnd":1}
+{"t":0.04,"kind":"data","segment":0,"cwnd":1}
+{"t":0.05,"kind":"send","segment":1,"cwnd":1}
+{"t":0.06,"kind":"data","segment":1,"cwnd":1}
+{"t":0.07,"kind":"data","segment":1,"cwnd":1}
+`
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var f Fetched
+	if err := (&ndnArm{}).readTrace(path, &f); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(f.Packets, []time.Duration{40 * tick, 60 * tick, 70 * tick}) || !slices.Equal(f.AgainAt, []time.Duration{50 * tick}) || f.Twice != ndnSegment {
+		t.Errorf("%+v", f)
+	}
+	if err := os.WriteFile(path, []byte(lines[:10]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&ndnArm{}).readTrace(path, &f); err == nil {
+		t.Error("half a line is no trace")
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	l := &lab{Result: &cdnbench.Result{}, runs: 1, kinds: []Kind{{Name: "ndn"}, {Name: "other ndn"}, {Name: "web", HTTP: true}}}
+	for metric, v := range map[string][2]float64{"ahead": {1, 2}, "behind": {3, 2}, "level": {1.01, 1}} {
+		l.Add(1, "ndn", metric, v[0])
+		l.Add(1, "other ndn", metric, 9)
+		l.Add(1, "web", metric, v[1])
+	}
+	l.Add(1, "ndn", "alone", 1)
+	l.Add(1, "web", "other side alone", 1)
+	l.Summarise()
+	for metric, want := range map[string]string{
+		"ahead": "ndnpop is ahead (ndn 1 s, web 2 s)", "behind": "behind by 50 %", "level": "are level",
+		"alone": "no HTTP arm completed", "other side alone": "no arm of ndnpop completed",
+	} {
+		if got := l.verdict("x", metric, "s"); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", metric, got)
+		}
+	}
+	if got := l.verdict("x", "nobody", "s"); got != "" {
+		t.Errorf("without a figure: %q", got)
+	}
+	if got, want := l.ranking("x", "behind", "s"), "x, all arms: web 2 s; ndn 3 s; other ndn 9 s."; got != want {
+		t.Errorf("ranking %q", got)
+	}
+	if got := l.failed("alone"); !strings.Contains(got, "web (1 of 1)") || strings.Contains(got, " ndn (1 of 1)") && !strings.Contains(got, "other ndn") {
+		t.Errorf("failed: %q", got)
+	}
+}
+
+func TestReduced(t *testing.T) {
+	kinds := []Kind{{Name: "a"}, {Name: "b"}, {Name: "c", HTTP: true}, {Name: "d", HTTP: true}}
+	if got := reduced(cdnbench.Options{}, slices.Clone(kinds)); len(got) != 4 {
+		t.Errorf("a full run has %d arms", len(got))
+	}
+	if got := reduced(cdnbench.Options{Quick: true}, slices.Clone(kinds)); len(got) != 2 || got[0].Name != "a" || got[1].Name != "c" {
+		t.Errorf("a reduced run has %v", got)
+	}
+}
+
+// TestNDNArm fetches over the whole topology, with an intermediate that dies.
+func TestNDNArm(t *testing.T) {
+	switch err := emunet.Supported(); {
+	case err == nil:
+	case os.Getenv("CI") != "" && os.Geteuid() == 0:
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	o := cdnbench.Options{Ndnpop: testbin.Ndnpop(t), Log: io.Discard}
+	top, err := NewTopology(t.TempDir(), o, Layout{Seed: 1, Sizes: []int64{400_000, 500_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
+	arm, err := ours("failover").Start(ctx, top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetch := func(f Fetch) {
+		t.Helper()
+		r, err := arm.Fetch(ctx, f)
+		want := f.Object.Size
+		if f.Length > 0 {
+			want = f.Length
+		}
+		if err != nil || r.Err != nil || r.Bytes != want || len(r.Packets) == 0 || r.First <= 0 || r.First > r.Elapsed {
+			t.Fatalf("%v; %d bytes of %d, first after %v, all after %v, %v", err, r.Bytes, want, r.First, r.Elapsed, r.Err)
+		}
+	}
+	first, second := top.Objects[0], top.Objects[1]
+	fetch(Fetch{Object: first, Offset: 100_000, Length: 50_000})
+	fetch(Fetch{Object: first})
+	for n, want := range map[Node]bool{Edge: true, Mid1: true, Mid2: false} {
+		if held, err := arm.Held(ctx, n); err != nil || held >= first.Size != want {
+			t.Errorf("%s holds %d bytes, %v", n, held, err)
+		}
+	}
+	if err := arm.Steer(ctx, Mid2); err != nil {
+		t.Fatal(err)
+	}
+	if err := arm.Forget(ctx, Edge); err != nil {
+		t.Fatal(err)
+	}
+	fetch(Fetch{Object: first})
+	if held, err := arm.Held(ctx, Mid2); err != nil || held < first.Size {
+		t.Errorf("after steering mid2 holds %d bytes, %v", held, err)
+	}
+	if err := arm.Kill(Mid2); err != nil {
+		t.Fatal(err)
+	}
+	fetch(Fetch{Object: second})
+	if err := arm.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range top.Hosts {
+		if p, err := h.Processes(); err != nil || len(p) > 0 {
+			t.Errorf("left at %s: %v, %v", h.Name(), p, err)
+		}
+	}
+}
