@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"ndnpop/ndn"
 	"ndnpop/producer"
 )
@@ -155,6 +157,44 @@ func TestChangedFile(t *testing.T) {
 }
 
 // TestChosenVersion: --version N is the first one, a change the next.
+// TestReadAhead reads a file in runs and at random, by pieces of any size.
+func TestReadAhead(t *testing.T) {
+	want := make([]byte, 5*readAhead+123)
+	for i := range want {
+		want[i] = byte(i * i >> 8)
+	}
+	path := filepath.Join(t.TempDir(), "f")
+	write(t, path, string(want), time.Unix(1000, 0))
+	s, err := NewFile(path, Options{SegmentSize: 8000, Room: 8000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	o := latest(t, s, producer.Path{})
+	rapid.Check(t, func(t *rapid.T) {
+		off := rapid.IntRange(0, len(want)-1).Draw(t, "from")
+		for range rapid.IntRange(1, 40).Draw(t, "run") {
+			b := make([]byte, min(rapid.IntRange(1, 9000).Draw(t, "size"), len(want)-off))
+			if err := o.ReadAt(b, uint64(off)); err != nil || !bytes.Equal(b, want[off:off+len(b)]) {
+				t.Fatalf("%d bytes at %d are wrong, %v", len(b), off, err)
+			}
+			if off += len(b); off == len(want) {
+				break
+			}
+		}
+	})
+	// In order to the end, after which nothing is kept.
+	for off, b := 0, make([]byte, 8000); off < len(want); off += len(b) {
+		b = b[:min(len(b), len(want)-off)]
+		if err := o.ReadAt(b, uint64(off)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := cap(o.(*object).ahead); n != 0 {
+		t.Errorf("%d bytes are kept", n)
+	}
+}
+
 func TestChosenVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	write(t, path, "a", time.Time{})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 
 	"ndnpop/producer"
@@ -56,7 +57,15 @@ type object struct {
 	fd      int    // of file, where reads check by descriptor
 	listing []byte // instead of file
 	gone    bool
+
+	next    uint64 // where a reader in order goes on
+	ahead   []byte // what was read of the file at aheadAt
+	aheadAt uint64
 }
+
+// readAhead is how much of a file that is read in order is read at once, so
+// that its look at the file's state is worth more than one segment.
+const readAhead = 64 << 10
 
 // Version implements producer.Object.
 func (o *object) Version() uint64 { return o.number }
@@ -84,7 +93,8 @@ func (o *object) Attributes() producer.Attributes {
 func unsigned(ns int64) uint64 { return uint64(max(ns, 0)) }
 
 // ReadAt implements producer.Object. It looks at the file after reading, so
-// that bytes written since the version began are never taken for its own.
+// that bytes written since the version began are never taken for its own. What
+// was read ahead belongs to the version, whatever became of the file since.
 func (o *object) ReadAt(b []byte, off uint64) error {
 	switch {
 	case o.gone:
@@ -93,6 +103,29 @@ func (o *object) ReadAt(b []byte, off uint64) error {
 		copy(b, o.listing[off:])
 		return nil
 	}
+	inOrder := off == o.next && off > 0
+	o.next = off + uint64(len(b))
+	if o.next == uint64(o.info.size) {
+		defer func() { o.ahead = nil }() // nothing comes after it
+	}
+	if from := off - o.aheadAt; off >= o.aheadAt && from+uint64(len(b)) <= uint64(len(o.ahead)) {
+		copy(b, o.ahead[from:])
+		return nil
+	}
+	if n := min(readAhead, uint64(o.info.size)-off); inOrder && n > uint64(len(b)) {
+		o.ahead, o.aheadAt = slices.Grow(o.ahead[:0], readAhead)[:n], off
+		if err := o.vouched(o.ahead, off); err != nil {
+			o.ahead = nil
+			return err
+		}
+		copy(b, o.ahead)
+		return nil
+	}
+	return o.vouched(b, off)
+}
+
+// vouched reads from the file and makes sure that it has not changed.
+func (o *object) vouched(b []byte, off uint64) error {
 	if err := o.read(b, int64(off)); err != nil {
 		if errors.Is(err, io.EOF) {
 			o.gone = true
@@ -112,7 +145,7 @@ func (o *object) close() {
 	if o.file != nil {
 		o.file.Close()
 	}
-	o.gone = true
+	o.gone, o.ahead = true, nil
 }
 
 // latest returns the newest version, after a look at the file system.
