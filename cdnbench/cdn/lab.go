@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -22,10 +23,12 @@ type lab struct {
 	t    *Topology
 	dir  string
 	runs int
-	// The arms that were measured, in order, and lines of plots.
-	kinds  []Kind
-	series []series
-	late   bool // a reduced run counted although the emulator did not keep up
+	// The arms that were measured, in order, lines of plots, and what did not
+	// count.
+	kinds   []Kind
+	series  []series
+	refused []string
+	late    bool // a reduced run counted although the emulator did not keep up
 }
 
 const (
@@ -139,10 +142,15 @@ func (l *lab) each(ctx context.Context, jobs []job) error {
 		}
 	}
 	for run := 1; run <= l.runs; run++ {
-		if err := l.t.Calibrate(ctx); err != nil && !(l.Reduced && errors.Is(err, emunet.ErrCalibration)) {
+		switch err := l.t.Calibrate(ctx); {
+		case err == nil:
+		case !errors.Is(err, emunet.ErrCalibration):
 			return err
-		} else if err != nil {
+		case l.Reduced:
 			l.unjudged(run, "the links", err)
+		default:
+			l.refuse(run, "the links", err)
+			continue
 		}
 		for _, c := range l.t.calibration {
 			l.Add(run, "emulator", "RTT of "+c.Link+", ms", ms(c.RTT))
@@ -182,7 +190,8 @@ func (l *lab) try(ctx context.Context, run int, j job) error {
 		}
 		fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d, attempt %d does not count: %v\n", l.Scenario, j.kind.Name, run, attempt, late)
 		if attempt == attempts {
-			return late
+			l.refuse(run, j.kind.Name, late)
+			return nil
 		}
 	}
 }
@@ -219,6 +228,12 @@ func (l *lab) unjudged(run int, what string, why error) {
 	l.late = true
 }
 
+// refuse notes that a run gave nothing: what is checked without any fails.
+func (l *lab) refuse(run int, what string, why error) {
+	fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d is refused: %v\n", l.Scenario, what, run, why)
+	l.refused = append(l.refused, fmt.Sprintf("%s in run %d", what, run))
+}
+
 // expect is Result.Expect, where the emulator kept up.
 func (l *lab) expect(what, paper string, measured, low, high float64) {
 	if !l.late {
@@ -231,19 +246,25 @@ func (l *lab) finish() *cdnbench.Result {
 	if l.late {
 		l.Findings = "Nothing is judged here: the machine was too busy for the emulator to keep up, and the run is a reduced one.\n" + l.Findings
 	}
+	if len(l.refused) > 0 {
+		l.find("The emulator of the links did not keep up, so that these do not count: " + strings.Join(l.refused, ", ") + ".")
+	}
 	return l.Result
 }
 
 // median of a metric of an arm.
-func (l *lab) median(arm, metric string) float64 { return l.Arms[arm][metric].Median }
+func (l *lab) median(arm, metric string) float64 {
+	s, ok := l.Arms[arm][metric]
+	if !ok {
+		return math.NaN() // fails a check
+	}
+	return s.Median
+}
 
-// rtt is the round trip over links, as the last calibration measured it.
-func (l *lab) rtt(links ...*emunet.Link) time.Duration {
-	var sum time.Duration
-	for i, x := range l.t.Net.Links() {
-		if slices.Contains(links, x) {
-			sum += l.t.calibration[i].RTT
-		}
+// rtt is the round trip over links, as they were configured.
+func (l *lab) rtt(links ...*emunet.Link) (sum time.Duration) {
+	for _, x := range links {
+		sum += x.Params(emunet.AB).Delay + x.Params(emunet.BA).Delay
 	}
 	return sum
 }
