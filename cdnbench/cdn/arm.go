@@ -12,8 +12,8 @@ type Kind struct {
 	// Name says what it is, with everything that matters, as results show it:
 	// "ndnpop failover, cubic".
 	Name string
-	// HTTP is set for what NDN is compared with.
-	HTTP bool
+	// HTTP is set for what NDN is compared with, Peer for other NDN software.
+	HTTP, Peer bool
 	// Missing says why this machine cannot run it; nil if nothing is known to be
 	// missing. The results list what was left out.
 	Missing func() error

@@ -26,7 +26,7 @@ var errNot = errors.New("this arm cannot do that")
 // own, so only the first origin serves. Its tools say nothing about times:
 // those count from the start of the program.
 func ndnd() Kind {
-	return Kind{Name: "ndnd " + peer.NdndVersion, Start: startNdnd}
+	return Kind{Name: "ndnd " + peer.NdndVersion, Peer: true, Start: startNdnd}
 }
 
 type ndndArm struct {

@@ -40,10 +40,10 @@ func (l *lab) find(lines ...string) {
 	}
 }
 
-// side lists the arms of one side that were measured.
+// side lists the arms of one side that were measured: ndnpop's, or HTTP's.
 func (l *lab) side(http bool) (names []string) {
 	for _, k := range l.kinds {
-		if k.HTTP == http && l.Arms[k.Name] != nil {
+		if k.HTTP == http && !k.Peer && l.Arms[k.Name] != nil {
 			names = append(names, k.Name)
 		}
 	}
