@@ -83,3 +83,15 @@ func ParseSuppression(v Values) (Suppression, error) {
 	}
 	return s, nil
 }
+
+// SuppressingFactory is the factory of a strategy whose only parameters are
+// those of a Suppression.
+func SuppressingFactory(name string, version uint64, usage string, make func(Suppression) Strategy) Factory {
+	return Factory{
+		Name: name, Version: version, Usage: usage, Params: SuppressionParams(),
+		New: func(v Values) (Strategy, error) {
+			s, err := ParseSuppression(v)
+			return make(s), err
+		},
+	}
+}

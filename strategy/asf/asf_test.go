@@ -159,16 +159,7 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-func TestLoopEnds(t *testing.T) {
-	r := recorder(t, 1)
-	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
-	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Reflect: b})
-	r.AddConsumer(strategytest.Consumer{Segments: 20, Every: 10 * ms})
-	r.Run(10 * sec)
-	if n := r.Count(nil, 0, 10*sec); n > 40 {
-		t.Errorf("%d Interests", n)
-	}
-}
+func TestLoopEnds(t *testing.T) { strategytest.CheckLoop(t, Factory(), 2) }
 
 func TestParameters(t *testing.T) {
 	strategytest.CheckParams(t, Factory(), map[string][]string{

@@ -21,16 +21,9 @@ import (
 
 // Factory returns the factory of best-route.
 func Factory() strategy.Factory {
-	return strategy.Factory{
-		Name:    "best-route",
-		Version: 5,
-		Usage:   "lowest cost first, the next one on a consumer's retransmission",
-		Params:  strategy.SuppressionParams(),
-		New: func(v strategy.Values) (strategy.Strategy, error) {
-			s, err := strategy.ParseSuppression(v)
-			return &bestRoute{suppression: s}, err
-		},
-	}
+	return strategy.SuppressingFactory("best-route", 5, "lowest cost first, the next one on a consumer's retransmission", func(s strategy.Suppression) strategy.Strategy {
+		return &bestRoute{suppression: s}
+	})
 }
 
 type bestRoute struct{ suppression strategy.Suppression }

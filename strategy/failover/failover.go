@@ -39,31 +39,23 @@ func Factory() strategy.Factory {
 		Name:    "failover",
 		Version: 1,
 		Usage:   "lowest cost first, another next hop at once when one fails or falls silent",
-		Params: []strategy.Param{
-			{Name: "multiple", Usage: "silence after this many smoothed RTTs (1.5)"},
-			{Name: "floor", Usage: "silence not before this many milliseconds (15)"},
-			{Name: "unknown", Usage: "silence in milliseconds where no RTT is known (250)"},
-			{Name: "evidence", Usage: "unanswered Interests in a row that take a silent next hop down (4)"},
-			{Name: "retry-initial", Usage: "milliseconds until a next hop that is down is tried again (250)"},
-			{Name: "retry-max", Usage: "longest time between trials in milliseconds (5000)"},
-		},
+		Params: append(strategy.SilenceParams(silence()),
+			strategy.Param{Name: "retry-initial", Usage: "milliseconds until a next hop that is down is tried again (250)"},
+			strategy.Param{Name: "retry-max", Usage: "longest time between trials in milliseconds (5000)"},
+		),
 		New: parse,
 	}
+}
+
+// silence has the defaults.
+func silence() strategy.Silence {
+	return strategy.Silence{Multiple: 1.5, Floor: 15 * time.Millisecond, Unknown: 250 * time.Millisecond, Evidence: 4}
 }
 
 func parse(v strategy.Values) (strategy.Strategy, error) {
 	f := &failover{}
 	var err error
-	if f.multiple, err = v.FloatIn("multiple", 1.5, 1, 100); err != nil {
-		return nil, err
-	}
-	if f.floor, err = v.MillisIn("floor", 15*time.Millisecond, time.Millisecond, time.Minute); err != nil {
-		return nil, err
-	}
-	if f.unknown, err = v.MillisIn("unknown", 250*time.Millisecond, time.Millisecond, time.Minute); err != nil {
-		return nil, err
-	}
-	if f.evidence, err = v.UintIn("evidence", 4, 1, 1000); err != nil {
+	if f.silence, err = strategy.ParseSilence(v, silence()); err != nil {
 		return nil, err
 	}
 	if f.retry, err = v.MillisIn("retry-initial", 250*time.Millisecond, time.Millisecond, time.Hour); err != nil {
@@ -78,9 +70,7 @@ func parse(v strategy.Values) (strategy.Strategy, error) {
 const lingering = time.Second
 
 type failover struct {
-	multiple        float64
-	floor, unknown  time.Duration
-	evidence        uint64
+	silence         strategy.Silence
 	retry, retryMax time.Duration
 
 	prefixes strategy.PrefixState[strategy.Hops[hop]]
@@ -204,7 +194,7 @@ func (f *failover) watch(c *strategy.Context, e *entry, face ndn.FaceID, h *hop)
 func (f *failover) silentAt(h *hop) ndn.Time { return max(h.heard, h.waits).Add(f.limit(h)) }
 
 func (f *failover) limit(h *hop) time.Duration {
-	return h.rtt.Timeout(f.multiple, f.floor, f.unknown)
+	return f.silence.Limit(&h.rtt)
 }
 
 // probe sends a copy to one next hop that is down and due for a trial.
@@ -252,7 +242,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 func (f *failover) unanswered(c *strategy.Context, face ndn.FaceID, h *hop, n uint64) {
 	h.unanswered += n
 	h.waits = 0
-	if h.unanswered >= f.evidence {
+	if h.unanswered >= f.silence.Evidence {
 		f.takeDown(c, face, h)
 	}
 }
@@ -329,7 +319,7 @@ func (f *failover) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 	st := f.prefixes.Get(c)
 	h, n := st.Of(ev.On), uint64(1)
 	if h.heard < ev.Out.SentAt {
-		n = f.evidence
+		n = f.silence.Evidence
 	}
 	f.unanswered(c, ev.On, h, n)
 	if len(c.Ins()) > 0 && !f.resend(c, st) {

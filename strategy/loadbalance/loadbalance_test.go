@@ -146,16 +146,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestLoopEnds(t *testing.T) {
-	r := recorder(t)
-	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
-	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Reflect: b})
-	r.AddConsumer(strategytest.Consumer{Segments: 20, Every: 10 * ms})
-	r.Run(10 * sec)
-	if n := r.Count(nil, 0, 10*sec); n > 60 {
-		t.Errorf("%d Interests", n)
-	}
-}
+func TestLoopEnds(t *testing.T) { strategytest.CheckLoop(t, Factory(), 3) }
 
 func TestParameters(t *testing.T) {
 	strategytest.CheckParams(t, Factory(), map[string][]string{

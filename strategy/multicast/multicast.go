@@ -15,17 +15,10 @@ import (
 
 // Factory returns the factory of multicast.
 func Factory() strategy.Factory {
-	return strategy.Factory{
-		Name:    "multicast",
-		Version: 5,
-		Usage:   "every Interest to all next hops",
-		Params:  strategy.SuppressionParams(),
-		New: func(v strategy.Values) (strategy.Strategy, error) {
-			s, err := strategy.ParseSuppression(v)
-			s.Scope = strategy.SuppressUpstream
-			return &multicast{suppression: s}, err
-		},
-	}
+	return strategy.SuppressingFactory("multicast", 5, "every Interest to all next hops", func(s strategy.Suppression) strategy.Strategy {
+		s.Scope = strategy.SuppressUpstream
+		return &multicast{suppression: s}
+	})
 }
 
 type multicast struct{ suppression strategy.Suppression }

@@ -15,3 +15,5 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+func TestLoopEnds(t *testing.T) { strategytest.CheckLoop(t, Factory(), 2) }

@@ -76,16 +76,12 @@ func Factory(further ...Function) strategy.Factory {
 		Name:    "nst",
 		Version: 1,
 		Usage:   "one replica per object version, chosen by a node state table",
-		Params: []strategy.Param{
+		Params: append([]strategy.Param{
 			{Name: "function", Usage: "how replicas are valued (ers); " + strings.Join(usage, "; ")},
 			{Name: "hops", Usage: "hops from the route's cost, or learnt by path tag: cost or tag (cost)"},
 			{Name: "hold", Usage: "milliseconds after a change in which requests are not followed (2000)"},
 			{Name: "avoid", Usage: "milliseconds for which a replica that was left is avoided (10000)"},
-			{Name: "multiple", Usage: "silence after this many smoothed RTTs (2)"},
-			{Name: "floor", Usage: "silence not before this many milliseconds (50)"},
-			{Name: "unknown", Usage: "silence in milliseconds where no RTT is known (1000)"},
-			{Name: "evidence", Usage: "Interests without an answer in between that make a replica silent (4)"},
-		},
+		}, strategy.SilenceParams(silence())...),
 		New: func(v strategy.Values) (strategy.Strategy, error) { return parse(v, all) },
 	}
 }
@@ -117,16 +113,7 @@ func parse(v strategy.Values, all []Function) (strategy.Strategy, error) {
 	if n.avoid, err = v.MillisIn("avoid", 10*time.Second, 0, time.Hour); err != nil {
 		return nil, err
 	}
-	if n.multiple, err = v.FloatIn("multiple", 2, 1, 100); err != nil {
-		return nil, err
-	}
-	if n.floor, err = v.MillisIn("floor", 50*time.Millisecond, time.Millisecond, time.Minute); err != nil {
-		return nil, err
-	}
-	if n.unknown, err = v.MillisIn("unknown", time.Second, time.Millisecond, time.Minute); err != nil {
-		return nil, err
-	}
-	n.evidence, err = v.UintIn("evidence", 4, 1, 1000)
+	n.silence, err = strategy.ParseSilence(v, silence())
 	return n, err
 }
 
@@ -146,7 +133,7 @@ type nst struct {
 	value       func(x, raw [3]float64) float64
 	byTag       bool
 	hold, avoid time.Duration
-	silence
+	silence     strategy.Silence
 
 	tables  strategy.PrefixState[strategy.Hops[row]]
 	objects strategy.PrefixState[object]

@@ -8,11 +8,9 @@ import (
 	"ndnpop/table"
 )
 
-// silence says when a replica counts as silent.
-type silence struct {
-	multiple       float64
-	floor, unknown time.Duration
-	evidence       uint64
+// silence has the defaults.
+func silence() strategy.Silence {
+	return strategy.Silence{Multiple: 2, Floor: 50 * time.Millisecond, Unknown: time.Second, Evidence: 4}
 }
 
 // life is what is known about whether a replica answers at all.
@@ -45,20 +43,17 @@ func (l *life) heard(now ndn.Time) {
 	l.silent, l.backoff = 0, 0
 }
 
-// limit is the silence of a replica that is too long.
-func (s *silence) limit(l *life) time.Duration { return l.rtt.Timeout(s.multiple, s.floor, s.unknown) }
-
 // watch arms the timer for when the silence of a replica becomes too long.
-func (s *silence) watch(c *strategy.Context, w *watch, face ndn.FaceID, l *life) {
+func (n *nst) watch(c *strategy.Context, w *watch, face ndn.FaceID, l *life) {
 	if w.timer.IsSet() {
 		if w.face == face {
 			return // repetitions do not put it off
 		}
 		c.Disarm(w.timer)
 	}
-	d := max(l.last, l.waits).Add(s.limit(l)).Sub(c.Now())
+	d := max(l.last, l.waits).Add(n.silence.Limit(&l.rtt)).Sub(c.Now())
 	if d <= 0 { // too long already, on too little evidence
-		d = s.limit(l)
+		d = n.silence.Limit(&l.rtt)
 	}
 	w.timer, w.face = c.Arm(d, 0), face
 }
@@ -77,7 +72,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 		return
 	}
 	l, now := &n.tables.Get(c).Of(from).life, c.Now()
-	if max(l.last, l.waits).Add(n.limit(l)) > now {
+	if max(l.last, l.waits).Add(n.silence.Limit(&l.rtt)) > now {
 		n.watch(c, &p.watch, from, l)
 		return
 	}
@@ -85,7 +80,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 		p.missing = true
 		l.missing++
 	}
-	if l.missing < n.evidence {
+	if l.missing < n.silence.Evidence {
 		n.watch(c, &p.watch, from, l)
 		return
 	}

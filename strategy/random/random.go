@@ -15,16 +15,9 @@ import (
 
 // Factory returns the factory of random.
 func Factory() strategy.Factory {
-	return strategy.Factory{
-		Name:    "random",
-		Version: 1,
-		Usage:   "a next hop at random",
-		Params:  strategy.SuppressionParams(),
-		New: func(v strategy.Values) (strategy.Strategy, error) {
-			s, err := strategy.ParseSuppression(v)
-			return &random{suppression: s}, err
-		},
-	}
+	return strategy.SuppressingFactory("random", 1, "a next hop at random", func(s strategy.Suppression) strategy.Strategy {
+		return &random{suppression: s}
+	})
 }
 
 type random struct{ suppression strategy.Suppression }

@@ -27,16 +27,9 @@ import (
 
 // Factory returns the factory of self-learning.
 func Factory() strategy.Factory {
-	return strategy.Factory{
-		Name:    "self-learning",
-		Version: 1,
-		Usage:   "broadcast where there is no route, and learn from prefix announcements",
-		Params:  strategy.SuppressionParams(),
-		New: func(v strategy.Values) (strategy.Strategy, error) {
-			s, err := strategy.ParseSuppression(v)
-			return &learner{suppression: s}, err
-		},
-	}
+	return strategy.SuppressingFactory("self-learning", 1, "broadcast where there is no route, and learn from prefix announcements", func(s strategy.Suppression) strategy.Strategy {
+		return &learner{suppression: s}
+	})
 }
 
 // refused is how long a next hop without a route is left alone.

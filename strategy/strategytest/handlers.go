@@ -43,6 +43,24 @@ func CheckAllocs(t testing.TB, f strategy.Factory, params ...string) {
 	}
 }
 
+// CheckLoop fails a test if a strategy sends more than most Interests per
+// segment where the cheapest of two next hops leads back here.
+func CheckLoop(t testing.TB, f strategy.Factory, most int) {
+	t.Helper()
+	r, err := New(1, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const segments, rtt = 20, 10 * time.Millisecond
+	b := r.AddHop(Hop{Name: "b", Cost: 2, RTT: rtt})
+	r.AddHop(Hop{Name: "a", Cost: 1, RTT: rtt, Reflect: b})
+	r.AddConsumer(Consumer{Segments: segments, Every: rtt})
+	r.Run(10 * time.Second)
+	if n := len(r.Sends); n < segments || n > most*segments {
+		t.Errorf("%s sends %d Interests for %d segments", f.Name, n, segments)
+	}
+}
+
 // CheckParams fails a test unless a factory documents its parameters, refuses
 // unknown ones, and refuses each of the given bad values.
 func CheckParams(t testing.TB, f strategy.Factory, bad map[string][]string) {

@@ -1,0 +1,46 @@
+package strategy
+
+import (
+	"fmt"
+	"time"
+)
+
+// Silence says when an upstream that reports no failure counts as dead: when
+// nothing has come from it for some round-trip times, and several Interests
+// have waited in vain.
+type Silence struct {
+	Multiple float64       // of the smoothed RTT
+	Floor    time.Duration // not before that
+	Unknown  time.Duration // where no RTT is known
+	Evidence uint64        // Interests in a row without an answer
+}
+
+// SilenceParams describes the parameters that ParseSilence reads, with these
+// defaults.
+func SilenceParams(d Silence) []Param {
+	return []Param{
+		{"multiple", fmt.Sprintf("silence after this many smoothed RTTs (%g)", d.Multiple)},
+		{"floor", fmt.Sprintf("silence not before this many milliseconds (%d)", d.Floor.Milliseconds())},
+		{"unknown", fmt.Sprintf("silence in milliseconds where no RTT is known (%d)", d.Unknown.Milliseconds())},
+		{"evidence", fmt.Sprintf("unanswered Interests in a row until a silent next hop is avoided (%d)", d.Evidence)},
+	}
+}
+
+// ParseSilence reads a Silence from the parameters of a strategy name.
+func ParseSilence(v Values, d Silence) (Silence, error) {
+	var err error
+	if d.Multiple, err = v.FloatIn("multiple", d.Multiple, 1, 100); err != nil {
+		return d, err
+	}
+	if d.Floor, err = v.MillisIn("floor", d.Floor, time.Millisecond, time.Minute); err != nil {
+		return d, err
+	}
+	if d.Unknown, err = v.MillisIn("unknown", d.Unknown, time.Millisecond, time.Minute); err != nil {
+		return d, err
+	}
+	d.Evidence, err = v.UintIn("evidence", d.Evidence, 1, 1000)
+	return d, err
+}
+
+// Limit is how long an upstream with this RTT may be silent.
+func (s *Silence) Limit(r *RTT) time.Duration { return r.Timeout(s.Multiple, s.Floor, s.Unknown) }
