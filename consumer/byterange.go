@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -67,15 +68,23 @@ func ParseSegmentRange(s string) (Range, error) {
 	return parseEnds(s, a, b, RangeSegments)
 }
 
+// notAnEnd says what is wrong with an end of the range s.
+func notAnEnd(s, end string, err error) error {
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%q is not a range: %s is too large", s, end)
+	}
+	return fmt.Errorf("%q is not a range: %q is not a number", s, end)
+}
+
 func parseEnds(s, a, b string, kind RangeKind) (Range, error) {
 	r := Range{Kind: kind, To: math.MaxUint64}
 	var err error
 	if r.From, err = strconv.ParseUint(a, 10, 62); err != nil {
-		return Range{}, fmt.Errorf("%q is not a range: %q is not a number", s, a)
+		return Range{}, notAnEnd(s, a, err)
 	}
 	if b != "" {
 		if r.To, err = strconv.ParseUint(b, 10, 62); err != nil {
-			return Range{}, fmt.Errorf("%q is not a range: %q is not a number", s, b)
+			return Range{}, notAnEnd(s, b, err)
 		}
 		if r.To < r.From {
 			return Range{}, fmt.Errorf("%q is not a range: it ends before it begins", s)

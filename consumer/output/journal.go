@@ -98,7 +98,7 @@ func readJournal(path string) (journal, error) {
 	}
 	j, err := parseJournal(b)
 	if err != nil {
-		return journal{}, fmt.Errorf("%s: %w", path, err)
+		return journal{}, fmt.Errorf("%s: %w; run without --resume", path, err)
 	}
 	return j, nil
 }

@@ -193,6 +193,7 @@ func TestCatFailures(t *testing.T) {
 		{"bad verify", []string{"/x", "--verify", "maybe"}, exitUsage, "none, digest"},
 		{"bad progress", []string{"/x", "--progress", "maybe"}, exitUsage, "auto, always, never"},
 		{"bad range", []string{"/x", "--range", "b-a"}, exitUsage, "--range"},
+		{"huge range", []string{"/x", "--range", "0-99999999999999999999"}, exitUsage, "99999999999999999999 is too large"},
 		{"two ranges", []string{"/x", "--range", "1-2", "--segments", "1-2"}, exitUsage, "exclude"},
 		{"resume without file", []string{"/x", "--resume"}, exitUsage, "-o FILE"},
 		{"bad hash", []string{"/x", "--sha256", "abc"}, exitUsage, "64"},
