@@ -146,14 +146,15 @@ func (c *loadConsumer) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.open {
-		l.ask(l.received.Load() + l.window - l.next)
+		// After a restart, what was given up may come too.
+		l.ask(min(l.received.Load()+l.window-l.next, l.window))
 	}
 }
 func (c *loadConsumer) Closed(error) {}
 
 // ask sends n Interests; the lock is held.
 func (l *load) ask(n uint64) {
-	if n == 0 || n > l.window {
+	if n == 0 {
 		return
 	}
 	now := int64(time.Since(l.began))

@@ -157,8 +157,8 @@ func TestManifest(t *testing.T) {
 			if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, object) {
 				t.Errorf("%d bytes, %v", len(b), err)
 			}
-			if n := p.roots.Load(); strings.Contains(name, "manifest") && n != int64(p.layout.LastRoot())+1 {
-				t.Errorf("%d roots were asked for", n)
+			if n := p.roots.Load(); strings.Contains(name, "manifest") && (n <= int64(p.layout.LastRoot()) || n > askAttempts*int64(p.layout.LastRoot()+1)) {
+				t.Errorf("roots were asked for %d times", n)
 			}
 		})
 	}
