@@ -20,7 +20,7 @@ func (l *lab) describe(question, setup string) {
 	if !l.t.Lossless {
 		loss = "The first link loses 0.08 % of the packets in each direction, the others 0.01 %, at random, and each arm of a run meets the same dice."
 	}
-	l.Setup = fmt.Sprintf("A client reaches an edge cache over %v of round trip; the edge reaches two intermediate caches over %v, and they two origins over %v and %v. "+
+	l.Setup = fmt.Sprintf("A client reaches an edge cache over %v ms of round trip; the edge reaches two intermediate caches over %v ms, and they two origins over %v and %v ms. "+
 		"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each.\n"+
 		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP. "+
 		"Reliable links: neighbours repair what their link loses, the consumer takes nothing for lost before a second has passed and has at most %d segments outstanding, a quarter more than the path holds; "+
@@ -28,7 +28,7 @@ func (l *lab) describe(question, setup string) {
 		"ndnd: its forwarder and tools; its times include the start of the program, which says none itself.\n"+
 		"HTTP: Apache Traffic Server at edge and intermediates, nginx (as in the paper: httpd) at the origins, curl at the client; tuned means read-while-writer, short time-outs, dead parents avoided; "+
 		"fresh means a new connection of the client, kept one that is open.\nAll programs and the links run on one machine; a run for which the links' emulator was late does not count.\n",
-		l.t.Read(accessRTT), l.t.Read(midRTT), l.t.Read(originRTT), l.t.Read(origin2RTT), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment, l.t.window()) + setup
+		ms(l.t.Read(accessRTT)), ms(l.t.Read(midRTT)), ms(l.t.Read(originRTT)), ms(l.t.Read(origin2RTT)), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment, l.t.window()) + setup
 }
 
 // find adds lines to the findings.
