@@ -39,7 +39,7 @@ const (
 	// Attempts of a run that the emulator had no time for. In a reduced run it
 	// then counts all the same, and is not judged: it shows that everything
 	// works, on machines that others use too.
-	attempts, quickAttempts = 8, 2
+	attempts, quickAttempts = 4, 2
 )
 
 // newLab builds the topology of a scenario. Close it.
