@@ -176,7 +176,7 @@ func (f *Fetch) account(now ndn.Time, l *lane, i int32, p *ndn.Packet) {
 		Unrepaired: f.unrep, Marked: marked, Tag: l.paths.all[pi].tag,
 	}
 	e := &f.sampleEv
-	if pi != l.paths.ctl || s.raced {
+	if pi != l.paths.ctl || s.raced > 0 {
 		e.Tx = 0 // not for the controller
 	} else {
 		r := l.paths.onData(now, s, size)

@@ -104,12 +104,15 @@ type twoLevel struct {
 	sw     *replica.Switch
 	sample replica.Sample
 	look   ndn.Time // no interruption is judged before
+	// lead is how much sooner a silence is judged because the network would be
+	// asked first, and might not answer.
+	lead time.Duration
 
 	// A request to the network, carried by all Interests until it is
 	// acknowledged or time is up, for one of them may get lost.
 	asking   bool
 	why      replica.Level
-	silent   time.Duration // when that was decided
+	quiet    ndn.Time // latest Data when that was decided
 	counter  uint64
 	askTx    uint64 // first transmission that carried it, 0: none yet
 	askedAt  ndn.Time
@@ -136,7 +139,7 @@ func (f *Fetch) levelDeadline() ndn.Time {
 	if f.cur.inflight == 0 {
 		return ndn.Never
 	}
-	return max(t.look, t.sw.InterruptAt(f.cur.paths.controlled().est.Base()))
+	return max(t.look, t.sw.InterruptAt(f.cur.paths.controlled().est.Base(), t.lead))
 }
 
 // levelSend sees to the link header of an Interest that leaves on the present
@@ -226,7 +229,10 @@ func (f *Fetch) judge(now ndn.Time) {
 		}
 		f.unask(now)
 	}
-	level := t.sw.Level(now, f.cur.paths.controlled().est.Base(), f.cur.inflight > 0)
+	if t.lead = 0; t.sw.AsksFirst(now) {
+		t.lead = f.askFor()
+	}
+	level := t.sw.Level(now, f.cur.paths.controlled().est.Base(), t.lead, f.cur.inflight > 0)
 	if level == replica.Interrupted {
 		t.look = now.Add(lookAgain)
 	}
@@ -234,7 +240,7 @@ func (f *Fetch) judge(now ndn.Time) {
 	if !ok {
 		return
 	}
-	t.why, t.silent = level, now.Sub(f.lastData)
+	t.why, t.quiet = level, f.lastData
 	if level == replica.Interrupted {
 		f.abandon(now, f.cur)
 	}
@@ -294,10 +300,11 @@ func (f *Fetch) goOn(now ndn.Time, to replica.ID, network bool) {
 
 	f.stats.ReplicaSwitches++
 	if len(f.switches) < maxSwitchLog {
-		sw := ReplicaSwitch{At: now, From: old.replica, To: l.replica, Network: network, Why: t.why, Silent: t.silent}
+		sw := ReplicaSwitch{At: now, From: old.replica, To: l.replica, Network: network, Why: t.why}
 		if network {
 			sw.At = t.askedAt
 		}
+		sw.Silent = sw.At.Sub(t.quiet)
 		f.switches = append(f.switches, sw)
 	}
 	if l.pc != nil {

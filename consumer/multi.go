@@ -44,10 +44,15 @@ func (f *Fetch) nextOfAll(now ndn.Time, b []byte) ([]byte, bool) {
 	return b, false
 }
 
+// maxRaces bounds how often a segment is raced: again only when it is overdue
+// where it was raced to.
+const maxRaces = 4
+
 // race asks for a segment that is in flight on a slower lane on l, too, when
-// there is nothing else to ask for and l will probably be answered first. A
-// segment is raced once. At the end of an object any may be; before, when the
-// memory for reordering is full, one that is overdue.
+// there is nothing else to ask for and l will probably be answered first. At
+// the end of an object any segment may be raced, once, and then when it is
+// overdue, for nothing comes after it that would tell of its loss; before the
+// end, one that is overdue, when the memory for reordering is full.
 func (f *Fetch) race(now ndn.Time, l *lane, b []byte) ([]byte, bool) {
 	srtt := l.paths.controlled().est.SRTT()
 	tail := f.plan.ends && f.next > f.plan.last
@@ -66,17 +71,15 @@ func (f *Fetch) race(now ndn.Time, l *lane, b []byte) ([]byte, bool) {
 			continue
 		}
 		list := &f.ring.lists[m.index]
-		for k, i := range [...]int32{list.head, list.tail} {
-			if i == none || f.ring.slots[i].raced {
+		for _, i := range [...]int32{list.head, list.tail} {
+			if i == none || f.ring.slots[i].raced >= maxRaces {
 				continue
 			}
 			s := &f.ring.slots[i]
 			theirs := s.sentAt.Add(m.paths.controlled().est.SRTT())
-			overdue := theirs < now
-			if overdue {
+			if late := s.sentAt.Add(m.patience(f.cfg.Rho)); now > late {
 				theirs = s.deadline
-			}
-			if k == 1 && !tail || !overdue && !tail {
+			} else if f.wake = min(f.wake, late+1); !tail || s.raced > 0 {
 				continue
 			}
 			if g := theirs.Sub(mine); g > gain {
@@ -91,7 +94,7 @@ func (f *Fetch) race(now ndn.Time, l *lane, b []byte) ([]byte, bool) {
 	f.ring.unlink(best)
 	f.ring.disarm(best)
 	f.lane(s).inflight--
-	s.raced = true
+	s.raced++
 	f.stats.Races++
 	l.pace(now, rate, f.size())
 	return f.send(now, l, s.seg, b), true
@@ -136,7 +139,7 @@ func (f *Fetch) leave(now ndn.Time, l *lane) {
 		if !ok || to == replica.Network {
 			to = 0
 		}
-		f.level.why = replica.Interrupted
+		f.level.why, f.level.quiet = replica.Interrupted, now
 		f.goOn(now, replica.ID{Number: to}, false)
 	}
 	f.abandon(now, l)

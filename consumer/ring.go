@@ -42,9 +42,9 @@ type slot struct {
 	path          int8 // controlled path when sent
 	state         slotState
 	appLimited    bool
-	lost          bool // was declared lost at least once
-	raced         bool // asked for from a second replica too
-	doubt         bool // a replica without the content may still refuse it
+	lost          bool  // was declared lost at least once
+	raced         uint8 // how often it was asked for from a second replica, too
+	doubt         bool  // a replica without the content may still refuse it
 }
 
 const none int32 = -1

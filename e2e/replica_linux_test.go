@@ -28,7 +28,7 @@ func newReplicas(t *testing.T, strategy string, toBoth bool) *replicas {
 		capacity: "0",
 		faces:    []faceConf{{"s1", r.s1.udpURI()}, {"s2", r.s2.udpURI()}},
 		routes:   []routeConf{{"/content", "s1", 1}, {"/s2", "s2", 1}},
-		extra:    "[[strategy]]\nprefix = \"/content\"\nstrategy = \"" + strategy + "\"\n",
+		extra:    "[[strategy]]\nprefix = \"/content\"\nstrategy = " + strategy + "\n",
 	}
 	if toBoth {
 		c.routes = append(c.routes, routeConf{"/content", "s2", 2})
@@ -89,7 +89,8 @@ func (r *replicas) fetch(t *testing.T, flags ...string) replicaSummary {
 
 // The network is asked for another replica, and its nst chooses it.
 func TestReplicaSwitchByNetwork(t *testing.T) {
-	r := newReplicas(t, "nst", true)
+	// An nst that does not notice the silence by itself.
+	r := newReplicas(t, "\"nst\"\nparams = { floor = 60000 }", true)
 	s := r.fetch(t, "--two-level")
 	if s.Switches != 1 || len(s.Log) != 1 || !s.Log[0].Network || s.Log[0].Why != "interruption" {
 		t.Errorf("%+v", s)
@@ -98,7 +99,7 @@ func TestReplicaSwitchByNetwork(t *testing.T) {
 
 // Nobody listens: a forwarding hint leads to the other replica.
 func TestReplicaSwitchByHint(t *testing.T) {
-	r := newReplicas(t, "best-route", false)
+	r := newReplicas(t, "\"best-route\"", false)
 	s := r.fetch(t, "--replicas", "/s2")
 	if s.Switches != 1 || len(s.Log) != 1 || s.Log[0].Network || s.Log[0].To != "/s2" || s.Log[0].Why != "interruption" {
 		t.Errorf("%+v", s)
@@ -110,7 +111,7 @@ func TestReplicaSwitchByHint(t *testing.T) {
 
 // Both replicas at once; one falls silent.
 func TestMultiSource(t *testing.T) {
-	r := newReplicas(t, "best-route", false)
+	r := newReplicas(t, "\"best-route\"", false)
 	s := r.fetch(t, "--replicas", "/s2", "--multi-source")
 	if len(s.Replicas) != 2 || s.Replicas[0].Segments < 50 || s.Replicas[1].Segments < replicaBytes/8000/3 || s.Switches != 0 {
 		t.Errorf("%+v", s)

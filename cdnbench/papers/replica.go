@@ -182,6 +182,7 @@ func (x *replicaRun) measure(size, data int64) {
 		m["share_of_s2"] = float64(r[1].Segments) / float64(st.Segments)
 	}
 	m["raced"] = float64(st.Races)
+	m["max_gap_s"] = st.MaxGap.Seconds()
 }
 
 // record keeps a run for plots: its queue is that of both replicas' links.
@@ -224,6 +225,7 @@ const (
 	armEnd      = "BBR, switching, 2 % left"
 	armSteady   = "BBR, switching, S1 steady"
 	armDies     = "BBR, switching, S1 dies"
+	armHintDies = "BBR, switching by hint, S1 dies"
 	armSrcDies  = "BBR, both sources, S1 dies"
 )
 
@@ -242,6 +244,7 @@ func (s Replica) arms() []replicaArm {
 		{name: armEnd, controller: "bbr", guard: true, mode: replicaAsk, size: nearly},
 		{name: armSteady, controller: "bbr", guard: true, mode: replicaAsk, steady: true},
 		{name: armDies, controller: "bbr", guard: true, mode: replicaAsk, dies: true},
+		{name: armHintDies, controller: "bbr", guard: true, mode: replicaHint, dies: true},
 		{name: armSrcDies, controller: "bbr", guard: true, mode: replicaSources, dies: true},
 	}
 	for _, c := range []string{"reno", "cubic", "mpc"} {
@@ -285,7 +288,7 @@ func (s Replica) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 	if err := runJobs(ctx, o, jobs); err != nil {
 		return nil, err
 	}
-	collect(r, all, "time_s", "switches", "switch_at_s", "silence_s", "carried_twice", "raced", "share_of_s2", "left_at_change", "repeated_interests")
+	collect(r, all, "time_s", "switches", "switch_at_s", "silence_s", "max_gap_s", "carried_twice", "raced", "share_of_s2", "left_at_change", "repeated_interests")
 	s.report(r, kept)
 	return r, nil
 }
@@ -305,10 +308,10 @@ func (Replica) report(r *cdnbench.Result, kept []*replicaRun) {
 		"The rate of an unknown replica, 0.7 of the rate before the congestion, is S2's share of S1's rate here."
 	r.Findings = fmt.Sprintf("Without switching BBR takes %.2f s, with it %.2f s (the paper: 17.92 and 12.47 s with its overhead; it saves 30.4 %%, we save %.1f %%). The switch comes %.2f s after the change, because the rate is measured over a second. "+
 		"Both sources from the start take %.2f s, where a fluid would take 5.1 s; %.0f segments on average are asked for twice at the end. "+
-		"Without the guard BBR loses more by staying (%.2f s), and switching saves %.1f %%. When S1 dies, the switch takes a second of silence, and the whole %.2f s; both sources take %.2f s. "+
+		"Without the guard BBR loses more by staying (%.2f s), and switching saves %.1f %%. When S1 dies, nst notices by itself, within %.2f s, and the whole takes %.2f s; where the network does not choose, the fetch switches after a second of silence and takes %.2f s; both sources take %.2f s. "+
 		"Switching is a bet: where S2's rate is not known the estimate may be wrong, and then the transfer gets slower; the history keeps it from coming back for a minute.",
 		at(armStay, "time_s"), at(armAsk, "time_s"), 100*saved(armStay, armAsk), at(armAsk, "switch_at_s")-replicaChange.Seconds(),
-		at(armSources, "time_s"), at(armSources, "raced"), at(armBareStay, "time_s"), 100*saved(armBareStay, armBareAsk), at(armDies, "time_s"), at(armSrcDies, "time_s"))
+		at(armSources, "time_s"), at(armSources, "raced"), at(armBareStay, "time_s"), 100*saved(armBareStay, armBareAsk), at(armDies, "max_gap_s"), at(armDies, "time_s"), at(armHintDies, "time_s"), at(armSrcDies, "time_s"))
 	var ts []*trace
 	for i, name := range []string{"no switching", "switching", "both sources"} {
 		ts = append(ts, kept[i].record(name))
@@ -333,5 +336,7 @@ func (Replica) report(r *cdnbench.Result, kept []*replicaRun) {
 	r.Expect("switches near the end, largest", "none: it would not pay", most(armEnd, "switches"), -inf, 0)
 	r.Expect("switches when S2 is known to be slower, largest", "none", most(armSlow, "switches"), -inf, 0)
 	r.Expect("switches when nothing degrades, largest", "none", most(armSteady, "switches"), -inf, 0)
-	r.Expect("S1 dies: silence before the switch, largest, s", "two timeouts, a second at least", most(armDies, "silence_s"), -inf, 1.001)
+	r.Expect("S1 dies, nobody listens: switches, smallest", "one", r.Arms[armHintDies]["switches"].Min, 1, 1)
+	r.Expect("S1 dies, nobody listens: silence before the switch, largest, s", "two timeouts, a second at least", most(armHintDies, "silence_s"), 0.1, 1.001)
+	r.Expect("S1 dies, nst: longest silence, largest, s", "a second", most(armDies, "max_gap_s"), -inf, 1)
 }

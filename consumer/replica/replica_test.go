@@ -48,7 +48,7 @@ func (w *world) run(d time.Duration, remaining uint64) (to int, at ndn.Time, ok 
 	return 0, 0, false
 }
 
-func (w *world) level() Level { return w.s.Level(w.now, 2*w.rtt, true) }
+func (w *world) level() Level { return w.s.Level(w.now, 2*w.rtt, 0, true) }
 
 func (w *world) stays(t *testing.T, d time.Duration, remaining uint64) {
 	t.Helper()
@@ -152,8 +152,14 @@ func TestInterruption(t *testing.T) {
 		t.Error("too soon")
 	}
 	w.now = quiet.Add(time.Second)
-	if w.level() != Interrupted || w.s.InterruptAt(100*ms) != w.now || w.s.InterruptAt(2*time.Second) != quiet.Add(4*time.Second) {
+	if w.level() != Interrupted || w.s.InterruptAt(100*ms, 0) != w.now || w.s.InterruptAt(2*time.Second, 0) != quiet.Add(4*time.Second) {
 		t.Error("an interruption after a second, or two RTOs")
+	}
+	if w.s.InterruptAt(0, 100*ms) != quiet.Add(900*ms) || w.s.InterruptAt(0, time.Hour) != quiet.Add(500*ms) {
+		t.Error("sooner, but not by more than half")
+	}
+	if !w.s.AsksFirst(w.now) {
+		t.Error("asks the network first")
 	}
 	// Unconditionally, whatever remains: first the network, then the number
 	// with the best rate.
@@ -164,11 +170,11 @@ func TestInterruption(t *testing.T) {
 	if to, ok := w.s.Decide(w.now, Interrupted, 1); !ok || to != 1 {
 		t.Errorf("%d: an unknown one at 70 Mbit/s is better than a known one at 10", to)
 	}
-	if w.s.Level(w.now, 100*ms, false) != Light {
+	if w.s.Level(w.now, 100*ms, 0, false) != Light {
 		t.Error("nobody waits: no interruption")
 	}
 	w.s.Failed()
-	if w.s.Level(w.now, 100*ms, false) != Interrupted {
+	if w.s.Level(w.now, 100*ms, 0, false) != Interrupted {
 		t.Error("no way there is an interruption at once")
 	}
 }
@@ -358,7 +364,7 @@ func TestNoAllocations(t *testing.T) {
 		w.s.Sent(w.now)
 		w.s.Data(&e, 1)
 		w.s.Timeout(w.now, 200*ms)
-		w.s.Decide(w.now, w.s.Level(w.now, 200*ms, true), 1e9)
+		w.s.Decide(w.now, w.s.Level(w.now, 200*ms, 0, true), 1e9)
 		w.s.Decide(w.now, Heavy, 1e9)
 		w.s.Switched(w.now, ID{Number: 1})
 		w.s.Switched(w.now, ID{Number: 2})

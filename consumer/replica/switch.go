@@ -141,16 +141,30 @@ func (s *Switch) Timeout(now ndn.Time, rto time.Duration) { s.mon.timeout(now, r
 func (s *Switch) Failed() { s.failed = true }
 
 // InterruptAt is when the silence of the present replica becomes an
-// interruption, for a retransmission timeout without back-off.
-func (s *Switch) InterruptAt(rto time.Duration) ndn.Time {
-	return s.mon.heard.Add(max(2*rto, s.cfg.Interrupt))
+// interruption, for a retransmission timeout without back-off. lead is how much
+// earlier that is to be, so that the network can be asked in vain before.
+func (s *Switch) InterruptAt(rto, lead time.Duration) ndn.Time {
+	d := max(2*rto, s.cfg.Interrupt)
+	return s.mon.heard.Add(d - min(lead, d/2))
+}
+
+// AsksFirst reports whether the network would be asked before a numbered replica
+// is taken.
+func (s *Switch) AsksFirst(now ndn.Time) bool {
+	return s.numbers > 1 && now >= s.deafUntil && s.mayReturn(now)
+}
+
+// mayReturn: no return to a replica that was left lately was too recent.
+func (s *Switch) mayReturn(now ndn.Time) bool {
+	return !s.returned.IsSet() || now.Sub(s.returned) >= s.cfg.Avoid
 }
 
 // Level is the congestion of the present replica. waiting says that Interests
-// are in flight, or that nothing may leave although something is wanted.
-func (s *Switch) Level(now ndn.Time, rto time.Duration, waiting bool) Level {
+// are in flight, or that nothing may leave although something is wanted; rto and
+// lead are those of InterruptAt.
+func (s *Switch) Level(now ndn.Time, rto, lead time.Duration, waiting bool) Level {
 	switch {
-	case s.failed, waiting && now >= s.InterruptAt(rto):
+	case s.failed, waiting && now >= s.InterruptAt(rto, lead):
 		return Interrupted
 	case s.mon.lossFlag() || s.mon.rttFlag():
 		return Heavy
@@ -191,7 +205,7 @@ func (s *Switch) switchTime(rtt time.Duration) float64 {
 // network chooses, if it does, and otherwise the numbered one with the highest
 // rate, the first one of equals.
 func (s *Switch) candidate(now ndn.Time) (to int, rate float64, rtt time.Duration, ok bool) {
-	mayReturn := !s.returned.IsSet() || now.Sub(s.returned) >= s.cfg.Avoid
+	mayReturn := s.mayReturn(now)
 	if now >= s.deafUntil && mayReturn {
 		rate, rtt = s.future(now, s.elsewhere(now))
 		return Network, rate, rtt, true
