@@ -50,7 +50,7 @@ func canonical(uri string) (string, error) {
 	if err != nil {
 		host, port = strings.Trim(rest, "[]"), dial.DefaultPort
 	}
-	if host == "" || port == "" || strings.ContainsAny(host, "/@?#") {
+	if host == "" || port == "" || port == "0" || strings.ContainsAny(host, "/@?#") {
 		return "", fmt.Errorf("%q: %w", uri, ErrURI)
 	}
 	a, err := netip.ParseAddr(host)

@@ -57,6 +57,9 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 		fc.info, fc.trMTU = n.tr.Info(), n.tr.MTU()
 	} else {
 		fc.info.Stream, fc.info.Scope = !isDatagram(n.uri), scopeOf(n.uri)
+		// It has no local end yet, and NFD's tools refuse what tells of none.
+		scheme, _ := splitURI(n.uri)
+		fc.info.LocalURI = scheme + "://"
 	}
 	if fc.info.Scope == face.ScopeLocal && fc.lpc.Marking.Interval == 0 {
 		fc.lpc.Marking.Interval = localMarking

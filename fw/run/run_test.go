@@ -332,7 +332,7 @@ func TestCreateFace(t *testing.T) {
 	}
 	for _, bad := range []string{"", "tcp4://", "http://x", "udp4://[::1]:6363", "udp6://127.0.0.1:6363",
 		"tcp4://127.0.0.1:99999", "unix://relative", "/run/nfd/nfd.sock", "udp4://127.0.0.1:6363/x",
-		"udp4://0.0.0.0:6363", "tcp6://[::]:6363", "udp4://user:pw@127.0.0.1:6363", "udp4://127.0.0.1:6363?x"} {
+		"udp4://0.0.0.0:6363", "tcp6://[::]:6363", "udp4://127.0.0.1:0", "udp4://user:pw@127.0.0.1:6363", "udp4://127.0.0.1:6363?x"} {
 		if _, err := f.CreateFace(FaceSpec{URI: bad}); !errors.Is(err, ErrURI) {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -357,6 +357,9 @@ func TestPermanentFaceReconnects(t *testing.T) {
 			i, err := f.CreateFace(FaceSpec{URI: network + "4://" + addr, Persistency: face.PersistencyPermanent})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if i.LocalURI == "" {
+				t.Error("no local URI, without which NFD's tools reject faces/create and faces/list")
 			}
 			addRoute(t, f, "/a", i.ID)
 			c, _ := memApp(t, f, nil)
