@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,7 +56,8 @@ type Authorization struct {
 	// certify the keys of others who then may, too. Their certificates are
 	// fetched when they are needed.
 	TrustAnchors []string
-	// HMACKeys are files that hold nothing but a shared secret.
+	// HMACKeys are files that hold nothing but a shared secret, all of whose
+	// bytes count, as for those who sign with the same file.
 	HMACKeys []string
 }
 
@@ -151,7 +151,7 @@ func loadRule(a Authorization, read func(string) ([]byte, error), now func() tim
 		if err != nil {
 			return r, err
 		}
-		if b = bytes.TrimSpace(b); len(b) == 0 {
+		if len(b) == 0 {
 			return r, fmt.Errorf("%s: the key is empty", file)
 		}
 		r.secrets = append(r.secrets, b)
@@ -317,11 +317,23 @@ type signedInterest struct {
 // Signature implements ndnd.Data.
 func (s signedInterest) Signature() ndnd.Signature { return s.sig }
 
-// identity is who signed a command, as far as replays are concerned: a key or
-// secret of the configuration, all keys together to which the anchors of a rule
-// lead, or "any" for all others together. There are no more identities than the
-// configuration has keys and rules, plus one.
-type identity string
+// identity is who signed a command, as far as replays are concerned.
+type identity struct {
+	kind identityKind
+	// of configured: which key or secret; of certifiedKey: the locator, which a
+	// replay has as well, for the signature covers it.
+	key string
+}
+
+// identityKind tells identities apart by what they prove and how many there
+// are.
+type identityKind uint8
+
+const (
+	anybody      identityKind = iota // proves nothing; one for all of them
+	configured                       // a key or secret that the configuration names
+	certifiedKey                     // a key that leads to an anchor of a rule
+)
 
 // verdict is what a policy says about a command.
 type verdict struct {
@@ -360,7 +372,7 @@ func (p *Policy) check(module string, local bool, i *ndn.Interest, wall time.Tim
 		signed := verify.Signed{Name: i.Name, SigType: s.typ, Key: s.key, Portion: covered, Value: s.value}
 		switch err := r.trust.VerifyCommand(context.Background(), &signed, nil); {
 		case err == nil:
-			return verdict{id: identity(fmt.Sprintf("anchors %d", k)), sig: &s}
+			return verdict{id: identity{certifiedKey, string(s.key)}, sig: &s}
 		case errors.Is(err, verify.ErrWanted):
 			v.wanted = append(v.wanted, r.trust)
 			v.reason = err.Error()
@@ -385,11 +397,11 @@ func (r *rule) verify(s *signature, covered []byte, wall time.Time) (identity, s
 	if s.typ == ndn.SigHmac {
 		for k, secret := range r.secrets {
 			if signer.ValidateHmac(wire, s, secret) {
-				return identity(binary.BigEndian.AppendUint32([]byte("hmac"), uint32(k))), ""
+				return identity{configured, fmt.Sprintf("hmac %d", k)}, ""
 			}
 		}
 		if len(r.secrets) > 0 {
-			return "", "the hmac is wrong"
+			return identity{}, "the hmac is wrong"
 		}
 	}
 	known := false
@@ -405,18 +417,18 @@ func (r *rule) verify(s *signature, covered []byte, wall time.Time) (identity, s
 		} else if err := c.ValidAt(wall); err != nil {
 			reason = fmt.Sprintf("the certificate is not valid now: %s %v", c.Data.Name, err)
 		} else {
-			return identity("key " + string(c.Key)), ""
+			return identity{configured, "key " + string(c.Key)}, ""
 		}
 	}
 	switch {
 	case known:
-		return "", reason
+		return identity{}, reason
 	case !r.anySig:
-		return "", "the key is not one that is allowed"
+		return identity{}, "the key is not one that is allowed"
 	case s.typ == ndn.SigDigestSha256 && !signer.ValidateSha256(wire, s):
-		return "", "the digest signature is wrong"
+		return identity{}, "the digest signature is wrong"
 	case len(s.value) == 0:
-		return "", "the signature is empty"
+		return identity{}, "the signature is empty"
 	}
-	return "any", ""
+	return identity{}, ""
 }

@@ -264,7 +264,7 @@ func TestCertificates(t *testing.T) {
 		{"ecdsa", keys["ecdsa"], localFace, proto.Localhost(), "rib", "register", 200, ""},
 		{"rsa", keys["rsa"], localFace, proto.Localhost(), "rib", "register", 200, ""},
 		{"ed25519", keys["ed25519"], localFace, proto.Localhost(), "rib", "register", 200, ""},
-		{"hmac", signer.NewHmacSigner([]byte("s3cret")), localFace, proto.Localhost(), "rib", "register", 200, ""},
+		{"hmac", signer.NewHmacSigner([]byte("s3cret\n")), localFace, proto.Localhost(), "rib", "register", 200, ""},
 		{"wrong hmac", signer.NewHmacSigner([]byte("other")), localFace, proto.Localhost(), "rib", "register", 403, "hmac is wrong"},
 		{"stranger", stranger, localFace, proto.Localhost(), "rib", "register", 403, "not one that is allowed"},
 		{"digest", nil, localFace, proto.Localhost(), "rib", "register", 403, "not one that is allowed"},
@@ -323,41 +323,107 @@ func TestLoadPolicyErrors(t *testing.T) {
 	}
 }
 
-// The memory for replays is bounded, and bounding it lets none through.
+// stamped is a signature's time and nonce.
+func stamped(n int, at time.Time) *signature {
+	return &signature{nonce: []byte{byte(n), byte(n >> 8), byte(n >> 16)}, time: uint64(at.UnixMilli()), hasTime: true}
+}
+
+// The memory for replays is bounded, and bounding it lets none through of those
+// who prove who they are.
 func TestReplaysBounded(t *testing.T) {
-	r := newReplays()
 	wall := time.UnixMilli(1795000000000)
-	sig := func(n int, at time.Time) *signature {
-		return &signature{nonce: []byte{byte(n), byte(n >> 8), byte(n >> 16)}, time: uint64(at.UnixMilli()), hasTime: true}
-	}
-	first := sig(0, wall)
-	for n := range 3 * replayEach {
-		at := wall.Add(time.Duration(n) * time.Millisecond)
-		if why := r.admit("k", sig(n, at), at); why != "" {
-			t.Fatalf("command %d: %s", n, why)
+	for _, id := range []identity{{}, {configured, "k"}, {certifiedKey, "k"}} {
+		r := newReplays(wall)
+		first := stamped(0, wall)
+		for n := range 3 * replayEach {
+			at := wall.Add(time.Duration(n) * time.Millisecond)
+			if why := r.admit(id, stamped(n, at), at); why != "" {
+				t.Fatalf("%+v: command %d: %s", id, n, why)
+			}
+		}
+		l := r.log(id)
+		if n := len(l.seen); n > replayEach {
+			t.Errorf("%+v: %d commands remembered", id, n)
+		}
+		if n := cap(l.order); n > 8*replayEach {
+			t.Errorf("%+v: room for %d commands", id, n)
+		}
+		if why := r.admit(id, first, wall.Add(time.Second)); why == "" && id.kind != anybody {
+			t.Errorf("%+v: a forgotten command was admitted again", id)
+		}
+		// After the grace all is forgotten.
+		late := wall.Add(10 * time.Minute)
+		if why := r.admit(id, stamped(1, late), late); why != "" {
+			t.Errorf("%+v: %s", id, why)
+		}
+		if n := len(l.seen); n != 1 {
+			t.Errorf("%+v: %d commands remembered after ten minutes", id, n)
+		}
+		// Another identity may use the same nonce and time.
+		if why := r.admit(identity{configured, "other"}, stamped(1, late), late); why != "" {
+			t.Error(why)
 		}
 	}
-	l := r.byID["k"]
-	if n := len(l.seen); n > replayEach {
-		t.Errorf("%d commands remembered", n)
+}
+
+// TestReplaysShutNobodyOut: whoever sends many commands whose times lie ahead of
+// the clock, as clients that count their times up do at more than a thousand a
+// second, shuts out no other key, and nobody among those who prove nothing.
+func TestReplaysShutNobodyOut(t *testing.T) {
+	wall := time.UnixMilli(1795000000000)
+	for _, tc := range []struct{ many, other identity }{
+		{identity{}, identity{}},
+		{identity{configured, "k"}, identity{configured, "l"}},
+		{identity{certifiedKey, "k"}, identity{certifiedKey, "l"}},
+	} {
+		r := newReplays(wall)
+		for n := range 2 * replayEach {
+			if why := r.admit(tc.many, stamped(n, wall.Add(time.Minute+time.Duration(n)*time.Millisecond)), wall); why != "" {
+				t.Fatalf("%+v: command %d: %s", tc.many, n, why)
+			}
+		}
+		s := stamped(1<<20, wall)
+		if why := r.admit(tc.other, s, wall); why != "" {
+			t.Errorf("%+v is shut out by %+v: %s", tc.other, tc.many, why)
+		}
+		if why := r.admit(tc.other, s, wall); why == "" {
+			t.Errorf("%+v: a replay was admitted", tc.other)
+		}
 	}
-	if n := cap(l.order); n > 8*replayEach {
-		t.Errorf("room for %d commands", n)
+}
+
+// TestReplaysOfManyKeys: there is no more memory for certified keys than for
+// some, and a key that had to be forgotten cannot be replayed.
+func TestReplaysOfManyKeys(t *testing.T) {
+	wall := time.UnixMilli(1795000000000)
+	r := newReplays(wall)
+	for n := range 3 * replayKeys {
+		at := wall.Add(time.Duration(n) * time.Millisecond)
+		if why := r.admit(identity{certifiedKey, string(rune('a' + n))}, stamped(n, at), at); why != "" {
+			t.Fatalf("key %d: %s", n, why)
+		}
 	}
-	if why := r.admit("k", first, wall.Add(time.Second)); why == "" {
-		t.Error("a forgotten command was admitted again")
+	if n := r.certified.Len() + len(r.byID); n > replayKeys {
+		t.Errorf("%d keys remembered", n)
 	}
-	// After the grace all is forgotten.
-	late := wall.Add(10 * time.Minute)
-	if why := r.admit("k", sig(1, late), late); why != "" {
-		t.Error(why)
+	if why := r.admit(identity{certifiedKey, "a"}, stamped(0, wall), wall); why == "" {
+		t.Error("the command of a forgotten key was admitted again")
 	}
-	if n := len(l.seen); n != 1 {
-		t.Errorf("%d commands remembered after ten minutes", n)
-	}
-	// Another identity may use the same nonce and time.
-	if why := r.admit("other", sig(1, late), late); why != "" {
-		t.Error(why)
+}
+
+// TestReplayAfterStart: what was recorded before the forwarder started again has
+// no effect, except of those who prove nothing.
+func TestReplayAfterStart(t *testing.T) {
+	wall := time.UnixMilli(1795000000000)
+	before := wall.Add(-time.Second)
+	for _, id := range []identity{{configured, "k"}, {certifiedKey, "k"}, {}} {
+		r := newReplays(wall)
+		if why := r.admit(id, stamped(1, before), wall); (why == "") != (id.kind == anybody) {
+			t.Errorf("%+v: signed before the start: %q", id, why)
+		}
+		if why := r.admit(id, stamped(2, wall), wall); why != "" {
+			t.Errorf("%+v: %s", id, why)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Bounds of the replay protection.
@@ -12,15 +14,27 @@ const (
 	// ValidationPolicySignedInterest).
 	replayGrace = 2 * time.Minute
 	replayEach  = 8192 // commands remembered of one identity
+	// replayKeys is the number of certified keys whose commands are remembered.
+	replayKeys = 128
 )
 
 // replays remembers the commands of the last two minutes, so that none takes
 // effect twice. Unlike ndn-cxx it does not demand that the times of one
-// identity grow: all applications that sign with DigestSha256 are one, and
-// their commands overtake each other. Its memory is bounded: when a command
-// must be forgotten early, all that are not younger are refused from then on.
+// identity grow: commands overtake each other. Its memory is bounded: when a
+// command must be forgotten early, all of the same identity that are not
+// younger are refused from then on, but for those of anybody: who could repeat
+// them could as well sign them anew, and one whose clock is ahead, or whose
+// commands are many, must not shut out all others on this host.
+//
+// What was signed before the start is refused of those who prove who they are,
+// for it may have taken effect in an earlier life of this program.
 type replays struct {
-	byID map[identity]*replayLog
+	byID map[identity]*replayLog // of those that the configuration names
+	// certified are the logs of certified keys. A key whose log had to go
+	// begins again behind all that was in it.
+	certified *lru.Cache[identity, *replayLog]
+	started   uint64 // milliseconds: a log of those who prove something begins here
+	dropped   uint64 // milliseconds: and one of a certified key here
 }
 
 type replayLog struct {
@@ -28,6 +42,7 @@ type replayLog struct {
 	order []replayKey // in order of arrival, from head on
 	head  int
 	floor uint64 // milliseconds: commands up to here are refused
+	last  uint64 // milliseconds: the youngest command's
 }
 
 type replayKey struct {
@@ -35,7 +50,37 @@ type replayKey struct {
 	key  string
 }
 
-func newReplays() *replays { return &replays{map[identity]*replayLog{}} }
+// newReplays returns the memory of a server that starts at a time.
+func newReplays(start time.Time) *replays {
+	r := &replays{byID: map[identity]*replayLog{}, started: uint64(max(start.UnixMilli()-1, 0))}
+	r.dropped = r.started
+	// It fails for sizes below 1.
+	r.certified, _ = lru.NewWithEvict(replayKeys, func(_ identity, l *replayLog) { r.dropped = max(r.dropped, l.last) })
+	return r
+}
+
+// log returns what is remembered of an identity.
+func (r *replays) log(id identity) *replayLog {
+	l := r.byID[id]
+	if id.kind == certifiedKey {
+		l, _ = r.certified.Get(id)
+	}
+	if l != nil {
+		return l
+	}
+	l = &replayLog{seen: map[string]struct{}{}}
+	switch id.kind {
+	case anybody:
+		r.byID[id] = l
+	case configured:
+		l.floor = r.started
+		r.byID[id] = l
+	case certifiedKey:
+		l.floor = r.dropped
+		r.certified.Add(id, l)
+	}
+	return l
+}
 
 // admit records a command and returns "", or returns why it is refused.
 func (r *replays) admit(id identity, s *signature, wall time.Time) string {
@@ -51,12 +96,11 @@ func (r *replays) admit(id identity, s *signature, wall time.Time) string {
 	case s.time+grace < now:
 		return "the signature's time is too old"
 	}
-	l := r.byID[id]
-	if l == nil {
-		l = &replayLog{seen: map[string]struct{}{}}
-		r.byID[id] = l
+	if id.kind != anybody && s.time <= r.started {
+		return "the signature was made before this forwarder started"
 	}
-	if s.time <= l.floor {
+	l := r.log(id)
+	if id.kind != anybody && s.time <= l.floor {
 		return "the signature's time is older than commands that are forgotten"
 	}
 	// Those who share an identity may choose the same nonce.
@@ -71,6 +115,7 @@ func (r *replays) admit(id identity, s *signature, wall time.Time) string {
 	l.forget(now-min(now, grace), replayEach-1)
 	l.seen[key] = struct{}{}
 	l.order = append(l.order, replayKey{s.time, key})
+	l.last = max(l.last, s.time)
 	return ""
 }
 

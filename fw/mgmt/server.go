@@ -113,7 +113,7 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 	s := &Server{
 		fwd: fwd, version: o.Version, wall: o.Wall,
 		refused: o.Refused, disbelieved: o.Disbelieved, random: o.Random,
-		replays: newReplays(), creating: make(chan struct{}, maxCreating),
+		creating: make(chan struct{}, maxCreating),
 	}
 	s.queue.init()
 	if o.Policy == nil {
@@ -133,6 +133,7 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 		s.random = systemRandom
 	}
 	s.started = s.wall()
+	s.replays = newReplays(s.started)
 	s.traces.tracer.own, s.traces.tracer.wake = proto.Localhost(), s.queue.wakeUp
 	s.events.keep = keepEvents
 	s.events.prefix = proto.Localhost().AppendGeneric("faces").AppendGeneric("events")
