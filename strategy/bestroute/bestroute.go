@@ -9,8 +9,8 @@
 //
 // It differs from NFD's in two points. An Interest from a further downstream
 // only joins the pending one, where NFD treats it like a retransmission. And
-// when a next hop goes down, what is pending there is sent on at once, as soon
-// as there is another.
+// when a next hop goes down, or the link service gives up on an Interest, what is
+// pending there is sent on at once, as soon as there is another.
 package bestroute
 
 import (
@@ -70,6 +70,24 @@ func (b *bestRoute) forward(c *strategy.Context) bool {
 
 // Data implements strategy.Strategy.
 func (b *bestRoute) Data(*strategy.Context, *strategy.Data) {}
+
+// GaveUp implements strategy.GaveUpHandler: the Interest goes to the cheapest
+// next hop that has not been tried. A Nack while there is one would make the
+// consumer begin anew, with the same next hop.
+func (b *bestRoute) GaveUp(c *strategy.Context, _ *strategy.GaveUp) {
+	if len(c.Ins()) > 0 {
+		for _, h := range c.NextHops() {
+			if c.Out(h.Face) != nil {
+				continue
+			}
+			c.ExplainCost(h.Face, "the link of another one gave up")
+			if c.Send(h.Face) == strategy.Sent {
+				return
+			}
+		}
+	}
+	c.PassNacks()
+}
 
 // NextHop implements strategy.NextHopHandler.
 func (b *bestRoute) NextHop(c *strategy.Context, _ *strategy.NextHop) {

@@ -16,13 +16,24 @@ import (
 const ms = time.Millisecond
 
 // each runs a test for every strategy, with next hops and consumers to be
-// added.
+// added. Somebody follows its decisions and asks for its table meanwhile.
 func each(t *testing.T, fn func(t *testing.T, r *strategytest.Recorder)) {
 	for _, f := range Builtin() {
 		t.Run(f.Name, func(t *testing.T) {
 			r, err := strategytest.New(1, f)
 			if err != nil {
 				t.Fatal(err)
+			}
+			r.Watch = func(time.Duration, *strategy.Decision) {}
+			for at := time.Duration(0); at < 3*time.Second; at += 50 * ms {
+				r.At(at, func() {
+					rep, _, _ := r.Shard().StrategyReport(r.Time(r.Now()), ndn.MustName("/p/a"))
+					for _, row := range rep.Rows {
+						if len(row.Cells) != len(rep.Columns) {
+							t.Fatalf("a row of %d cells, columns %v", len(row.Cells), rep.Columns)
+						}
+					}
+				})
 			}
 			fn(t, r)
 		})
