@@ -163,7 +163,7 @@ func (l *lab) hitMissAndRange(t *testing.T, kind OriginKind, block int64) {
 		t.Errorf("the cache holds %d bytes of %d, %v", held, size, err)
 	}
 	must(t, edge.Clear(ctx))
-	if held, err := edge.Held(ctx); err != nil || held > 100_000 {
+	if held, err := edge.Metric(ctx, "proxy.process.cache.bytes_used"); err != nil || held > 100_000 {
 		t.Errorf("emptied, the cache holds %d bytes, %v", held, err)
 	}
 	low = carried(t, l.links[1])
