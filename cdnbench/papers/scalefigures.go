@@ -41,9 +41,7 @@ func (f scaleFigures) plots(kept []*scaleRun) {
 		files.Values = append(files.Values, f.at(i, "files_origin_mb"))
 	}
 	origin.Bars = []cdnbench.BarSet{segments, files}
-	for _, level := range []string{"edge", "regional"} {
-		hits.BarLabels = append(hits.BarLabels, level)
-	}
+	hits.BarLabels = []string{"edge", "regional"}
 	for i, a := range arms[:2] {
 		hits.Bars = append(hits.Bars,
 			cdnbench.BarSet{Name: a.name + ", segments", Values: []float64{f.at(i, "edge_hits"), f.at(i, "regional_hits")}},
