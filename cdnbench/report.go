@@ -16,6 +16,8 @@ import (
 
 func mark(c Check) string {
 	switch {
+	case c.Unjudged:
+		return "not judged"
 	case c.OK:
 		return "met"
 	case c.Known != "":
@@ -50,6 +52,11 @@ func (r *Result) armsOf() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Judged reports whether any check of the result was judged.
+func (r *Result) Judged() bool {
+	return slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.Unjudged })
 }
 
 func (r *Result) markdown() []byte {

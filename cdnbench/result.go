@@ -27,6 +27,9 @@ type Check struct {
 	Measured float64 `json:"measured"`
 	Band     string  `json:"band"`
 	OK       bool    `json:"ok"`
+	// Unjudged checks are shown and count for nothing: what was measured cannot
+	// carry a judgement.
+	Unjudged bool `json:"unjudged,omitempty"`
 	// Known is why a miss is accepted for now (known-misses.toml). It is still
 	// a miss.
 	Known string `json:"known,omitempty"`

@@ -104,6 +104,18 @@ func TestJudge(t *testing.T) {
 	if !r.OK {
 		t.Error("a reduced run fails for a known miss that it does not show")
 	}
+	r = sampleResult()
+	r.Checks[0].OK, r.Checks[0].Unjudged = false, true
+	r.judge(nil)
+	if !r.OK || r.Judged() || mark(r.Checks[0]) != "not judged" {
+		t.Errorf("an unjudged check: ok %v, judged %v, %q", r.OK, r.Judged(), mark(r.Checks[0]))
+	}
+	r = sampleResult()
+	r.Checks[0].Unjudged = true
+	r.judge(known)
+	if !r.OK || !r.Checks[0].OK {
+		t.Error("an entry fails for a check that was met and not judged")
+	}
 	r = &Result{Scenario: "example"}
 	r.Expect("never ran", "", math.NaN(), 0, 1)
 	r.judge(nil)

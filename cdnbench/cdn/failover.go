@@ -73,9 +73,9 @@ func reportFailover(l *lab, size int64) {
 	other := ms(l.rtt(l.t.Mids[1], l.t.Origins[1][0]))
 	n := l.ours()
 	get := func(f, metric string) float64 { return l.median(n, f+": "+metric) }
-	l.expect("kill -9: longest gap between packets, ms", "at most the round trip from the edge to the Data by the other path and 5 ms; the paper has 5.72 ± 3.15 ms, where all machines were in one region",
+	l.expectTime("kill -9: longest gap between packets, ms", "at most the round trip from the edge to the Data by the other path and 5 ms; the paper has 5.72 ± 3.15 ms, where all machines were in one region",
 		get("kill -9", "longest gap between packets, ms"), math.Inf(-1), other+5)
-	l.expect("black hole: longest gap between packets, ms", "at most four such round trips and 20 ms",
+	l.expectTime("black hole: longest gap between packets, ms", "at most four such round trips and 20 ms",
 		get("black hole", "longest gap between packets, ms"), math.Inf(-1), 4*other+20)
 	// What the consumer may have outstanding: what fits on the path and into its queues.
 	flight := (linkRate/8*l.rtt(l.t.Access, l.t.Mids[0], l.t.Origins[0][0]).Seconds() + accessQueue + 2*coreQueue) / 1e6
@@ -84,7 +84,7 @@ func reportFailover(l *lab, size int64) {
 		l.expect(f+": arrived twice, MB", "nothing", get(f, "arrived twice, MB"), math.Inf(-1), 0)
 		l.expect(f+": more from the origins than undisturbed, MB", "at most what was under way at the failure",
 			get(f, "from the origins, MB")-get("undisturbed", "from the origins, MB"), math.Inf(-1), flight)
-		l.expect(f+": longer than undisturbed, s", "at most 0.5 s", get(f, "completion, s")-get("undisturbed", "completion, s"), math.Inf(-1), 0.5)
+		l.expectTime(f+": longer than undisturbed, s", "at most 0.5 s", get(f, "completion, s")-get("undisturbed", "completion, s"), math.Inf(-1), 0.5)
 	}
 	var labels, gaps, times []string
 	for _, f := range failures {

@@ -126,7 +126,7 @@ func reportGoodput(l *lab) {
 	what := megabytes(size) + " cold, s"
 	l.find(l.ranking(megabytes(size)+" cold", what, "s"))
 	if _, theirs := l.best(true, what); !math.IsInf(theirs, 1) {
-		l.expect("time for "+megabytes(size)+", cold, to that of the fastest HTTP arm", "within 25 %; in the paper HTTP is ahead where nothing is lost (20 MB: 0.1 s, NDN 0.4 s, over faster links)",
+		l.expectTime("time for "+megabytes(size)+", cold, to that of the fastest HTTP arm", "within 25 %; in the paper HTTP is ahead where nothing is lost (20 MB: 0.1 s, NDN 0.4 s, over faster links)",
 			l.median(l.ours(), what)/theirs, math.Inf(-1), 1.25)
 	}
 }
@@ -139,17 +139,17 @@ func reportLoss(l *lab) {
 	for _, size := range l.sizes() {
 		what := megabytes(size) + " cold, s"
 		if cubic != "" {
-			l.expect("time for "+megabytes(size)+", cold, to ATS over cubic", "less; in the paper NDN is ahead from 0.1 % of loss",
+			l.expectTime("time for "+megabytes(size)+", cold, to ATS over cubic", "less; in the paper NDN is ahead from 0.1 % of loss",
 				l.median(l.ours(), what)/l.median(cubic, what), math.Inf(-1), 1)
 		}
 		if bbr != "" {
-			l.expect("time for "+megabytes(size)+", cold, to ATS over bbr", "not behind by more than 10 %",
+			l.expectTime("time for "+megabytes(size)+", cold, to ATS over bbr", "not behind by more than 10 %",
 				l.median(l.ours(), what)/l.median(bbr, what), math.Inf(-1), 1.1)
 		}
 	}
 	own := megabytes(ownSize)
 	l.find(l.ranking(own+" cold", own+" cold, s", "s"))
-	l.expect("time for "+own+" with the paper's losses, to the same arm's without", "at most 1.1 times",
+	l.expectTime("time for "+own+" with the paper's losses, to the same arm's without", "at most 1.1 times",
 		l.median(l.ours(), own+" cold, s")/l.median(l.ours(), own+" cold without loss, s"), math.Inf(-1), 1.1)
 }
 

@@ -234,17 +234,26 @@ func (l *lab) refuse(run int, what string, why error) {
 	l.refused = append(l.refused, fmt.Sprintf("%s in run %d", what, run))
 }
 
-// expect is Result.Expect, where the emulator kept up.
+// expect is Result.Expect. Nothing is judged where the emulator did not keep up.
 func (l *lab) expect(what, paper string, measured, low, high float64) {
-	if !l.late {
-		l.Expect(what, paper, measured, low, high)
-	}
+	l.Expect(what, paper, measured, low, high)
+	l.Checks[len(l.Checks)-1].Unjudged = l.late
+}
+
+// expectTime is expect for what depends on how busy the machine is: a reduced
+// run shows it, and does not judge it.
+func (l *lab) expectTime(what, paper string, measured, low, high float64) {
+	l.expect(what, paper, measured, low, high)
+	l.Checks[len(l.Checks)-1].Unjudged = l.Reduced
 }
 
 // finish completes the result.
 func (l *lab) finish() *cdnbench.Result {
-	if l.late {
+	switch {
+	case l.late:
 		l.Findings = "Nothing is judged here: the machine was too busy for the emulator to keep up, and the run is a reduced one.\n" + l.Findings
+	case l.Reduced:
+		l.Findings = "A reduced run: it judges bytes and repetitions, and shows times.\n" + l.Findings
 	}
 	if len(l.refused) > 0 {
 		l.find("The emulator of the links did not keep up, so that these do not count: " + strings.Join(l.refused, ", ") + ".")

@@ -56,7 +56,7 @@ func reportPathSwitch(l *lab, size int64, sizes []int64) {
 		fmt.Sprintf("First, when 30 %% of %s have arrived, the link between the edge and the intermediate that serves gets 100 to 150 ms more round trip and loses 1 %%, for good. "+
 			"Second, every second both such links get a round trip of 50 to 200 ms and a loss of 0.001 to 1 %%, at random from a seed that is the same for all arms of a run. A transfer that takes longer than %v is given up.", megabytes(size), switchLimit))
 	whole, worse := "undisturbed: "+megabytes(size)+", s", "one path degrades at 30 %: "+megabytes(size)+", s"
-	l.expect("one path degrades: time for "+megabytes(size)+" to undisturbed", "at most 1.3 times; in the paper NDN follows the better path, and ATS stays",
+	l.expectTime("one path degrades: time for "+megabytes(size)+" to undisturbed", "at most 1.3 times; in the paper NDN follows the better path, and ATS stays",
 		l.median(l.ours(), worse)/l.median(l.ours(), whole), math.Inf(-1), 1.3)
 	labels, metrics := []string{"undisturbed", "one degrades"}, []string{whole, worse}
 	for _, size := range sizes { // changing paths

@@ -62,17 +62,17 @@ func reportTTFB(l *lab) {
 	access := l.rtt(l.t.Access)
 	cold := l.rtt(l.t.Access, l.t.Mids[0], l.t.Origins[0][0])
 	for _, n := range l.side(false) {
-		l.expect(n+": first byte, cold, over the round trip to the origin", "at most 1.1 of it, discovery of the version included; the paper has 50 to 135 ms for NDN and 100 to 230 ms for HTTP",
+		l.expectTime(n+": first byte, cold, over the round trip to the origin", "at most 1.1 of it, discovery of the version included; the paper has 50 to 135 ms for NDN and 100 to 230 ms for HTTP",
 			l.median(n, "cold, ms")/ms(cold), math.Inf(-1), 1.1)
-		l.expect(n+": first byte, cached, over the round trip to the edge", "at most 1.1 of it, discovery included",
+		l.expectTime(n+": first byte, cached, over the round trip to the edge", "at most 1.1 of it, discovery included",
 			l.median(n, "cached, ms")/ms(access), math.Inf(-1), 1.1)
 	}
 	if _, fresh := l.best(true, "cold, ms"); !math.IsInf(fresh, 1) {
-		l.expect("first byte, cold, to that of HTTP over a fresh connection", "at most 1.1 P / (P + client-edge RTT), where P is the round trip to the origin",
+		l.expectTime("first byte, cold, to that of HTTP over a fresh connection", "at most 1.1 P / (P + client-edge RTT), where P is the round trip to the origin",
 			l.median(l.ours(), "cold, ms")/fresh, math.Inf(-1), 1.1*ms(cold)/ms(cold+access))
 	}
 	if _, fresh := l.best(true, "cached, ms"); !math.IsInf(fresh, 1) {
-		l.expect("first byte, cached, to that of HTTP over a fresh connection", "at most 1.1 P / (P + client-edge RTT), where P is the round trip to the edge",
+		l.expectTime("first byte, cached, to that of HTTP over a fresh connection", "at most 1.1 P / (P + client-edge RTT), where P is the round trip to the edge",
 			l.median(l.ours(), "cached, ms")/fresh, math.Inf(-1), 1.1*ms(access)/ms(2*access))
 	}
 	var labels, metrics []string

@@ -192,6 +192,8 @@ func printResult(e *env, r *cdnbench.Result) error {
 	for _, c := range r.Checks {
 		mark := "ok"
 		switch {
+		case c.Unjudged:
+			mark = "not judged"
 		case c.OK:
 		case c.Known != "":
 			mark = "known miss"
