@@ -52,8 +52,6 @@ func (s *Server) createFace(r *request) proto.ControlResponse {
 
 	info, err := s.fwd.Faces.CreateFace(spec)
 	switch {
-	case errors.Is(err, run.ErrFaceExists) && info.ID == 0:
-		return failure(r, proto.StatusUnavailable, err.Error())
 	case errors.Is(err, run.ErrFaceExists):
 		body := faceBody(&info)
 		return proto.ControlResponse{Code: proto.StatusConflict, Text: "a face to this remote exists already", Body: &body}

@@ -250,9 +250,9 @@ func (f *Forwarder) FaceByURI(remote string) (FaceInfo, bool) {
 }
 
 // CreateFace makes a face to spec.URI. When one exists it returns that one
-// with ErrFaceExists. A permanent face is created even when the peer cannot
-// be reached now.
-func (f *Forwarder) CreateFace(spec FaceSpec) (FaceInfo, error) {
+// with ErrFaceExists, also if another call is just making it. A permanent face
+// is created even when the peer cannot be reached now.
+func (f *Forwarder) CreateFace(spec FaceSpec) (info FaceInfo, err error) {
 	if spec.Persistency == face.PersistencyOnDemand {
 		return FaceInfo{}, fmt.Errorf("%w: a created face is persistent or permanent", ErrPersistency)
 	}
@@ -263,30 +263,34 @@ func (f *Forwarder) CreateFace(spec FaceSpec) (FaceInfo, error) {
 	if err != nil {
 		return FaceInfo{}, err
 	}
-	f.mu.Lock()
-	if fc := f.byURI[uri]; fc != nil {
-		f.mu.Unlock()
-		// Somebody who may says that this peer is wanted.
-		fc.mu.Lock()
-		fc.budget = nil
-		fc.mu.Unlock()
-		return fc.snapshot(f.clock.now()), ErrFaceExists
-	}
-	if f.closed || f.dialling[uri] {
-		defer f.mu.Unlock()
-		if f.closed {
-			return FaceInfo{}, ErrClosed
+	d := &dialling{done: make(chan struct{})}
+	for {
+		fc, other, err := f.mayDial(uri, d)
+		switch {
+		case err != nil:
+			return FaceInfo{}, err
+		case fc != nil:
+			// Somebody who may says that this peer is wanted.
+			fc.mu.Lock()
+			fc.budget = nil
+			fc.mu.Unlock()
+			return fc.snapshot(f.clock.now()), ErrFaceExists
 		}
-		return FaceInfo{}, fmt.Errorf("%w: it is being created", ErrFaceExists)
+		if other == d {
+			break
+		}
+		<-other.done // when the forwarder closes as well
+		if e := other.err; e != nil && !errors.Is(e, ErrFaceExists) && spec.Persistency != face.PersistencyPermanent {
+			return FaceInfo{}, e
+		}
 	}
-	f.dialling[uri] = true
-	f.wg.Add(1) // for live; Close waits for it
-	f.mu.Unlock()
 	started := false
 	defer func() {
+		d.err = err
 		f.mu.Lock()
 		delete(f.dialling, uri)
 		f.mu.Unlock()
+		close(d.done)
 		if !started {
 			f.wg.Done()
 		}
@@ -326,6 +330,31 @@ func (f *Forwarder) CreateFace(spec FaceSpec) (FaceInfo, error) {
 		f.live(fc, tr, background)
 	}()
 	return fc.snapshot(f.clock.now()), nil
+}
+
+// dialling is a call of CreateFace that is under way.
+type dialling struct {
+	done chan struct{} // closed at its end, with err set
+	err  error
+}
+
+// mayDial returns the face to a URI, if there is one, and otherwise the call
+// that makes it: d, if it is the first.
+func (f *Forwarder) mayDial(uri string, d *dialling) (fc *netFace, by *dialling, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fc := f.byURI[uri]; fc != nil {
+		return fc, nil, nil
+	}
+	if f.closed {
+		return nil, nil, ErrClosed
+	}
+	if by := f.dialling[uri]; by != nil {
+		return nil, by, nil
+	}
+	f.dialling[uri] = d
+	f.wg.Add(1) // for live; Close waits for it
+	return nil, d, nil
 }
 
 // AttachFace makes a face of a transport that is open, such as one end of an

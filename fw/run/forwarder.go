@@ -53,7 +53,7 @@ type Forwarder struct {
 	mu        sync.Mutex // the face table
 	faces     map[ndn.FaceID]*netFace
 	byURI     map[string]*netFace // by the URI asked for and the canonical one
-	dialling  map[string]bool
+	dialling  map[string]*dialling
 	retired   map[string]FaceCounters // of destroyed faces, by scheme
 	nextID    ndn.FaceID
 	listeners []*listener
@@ -80,7 +80,7 @@ func New(o Options) (*Forwarder, error) {
 	f := &Forwarder{
 		opts: o, clock: c, alarms: newAlarms(c), sweeper: newSweeper(),
 		frames: newFramesPool(), batches: newBatchPool(),
-		faces: map[ndn.FaceID]*netFace{}, byURI: map[string]*netFace{}, dialling: map[string]bool{},
+		faces: map[ndn.FaceID]*netFace{}, byURI: map[string]*netFace{}, dialling: map[string]*dialling{},
 		retired: map[string]FaceCounters{},
 		nextID:  FirstFaceID,
 	}
