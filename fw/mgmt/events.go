@@ -14,6 +14,7 @@ import (
 type eventQueue struct {
 	mu     sync.Mutex
 	events []run.Event
+	claims int // prefix announcements among them
 	lost   uint64
 	wake   chan struct{} // one token: there is something to do
 }
@@ -27,15 +28,25 @@ func (q *eventQueue) wakeUp() {
 	}
 }
 
-// maxQueued bounds the events that wait for Run.
-const maxQueued = 1 << 16
+// Bounds of the events that wait for Run, and of the prefix announcements among
+// them, which strangers send, which are large and take long to verify: they must
+// not push out what happens to faces and routes.
+const (
+	maxQueued = 1 << 16
+	maxClaims = 256
+)
 
 func (q *eventQueue) put(e run.Event) {
 	q.mu.Lock()
-	if len(q.events) < maxQueued {
-		q.events = append(q.events, e)
-	} else {
+	claim := e.Kind == run.PrefixAnnounced
+	switch {
+	case len(q.events) >= maxQueued, claim && q.claims >= maxClaims:
 		q.lost++
+	case claim:
+		q.claims++
+		fallthrough
+	default:
+		q.events = append(q.events, e)
 	}
 	q.mu.Unlock()
 	q.wakeUp()
@@ -51,7 +62,7 @@ func (q *eventQueue) take() []run.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	es := q.events
-	q.events = nil
+	q.events, q.claims = nil, 0
 	return es
 }
 

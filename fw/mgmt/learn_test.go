@@ -84,3 +84,25 @@ func TestAnnouncers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAnnouncementsPushOutNothing: however many announcements come, few wait, and
+// what happens to faces is told all the same.
+func TestAnnouncementsPushOutNothing(t *testing.T) {
+	var q eventQueue
+	q.init()
+	for range 2 * maxQueued {
+		q.put(run.Event{Kind: run.PrefixAnnounced})
+	}
+	q.put(run.Event{Kind: run.FaceCreated})
+	es := q.take()
+	if n := len(es); n != maxClaims+1 || es[n-1].Kind != run.FaceCreated {
+		t.Errorf("%d events wait", n)
+	}
+	if n := q.lostEvents(); n != 2*maxQueued-maxClaims {
+		t.Errorf("%d lost", n)
+	}
+	q.put(run.Event{Kind: run.PrefixAnnounced})
+	if es := q.take(); len(es) != 1 {
+		t.Errorf("%d events wait later", len(es))
+	}
+}
