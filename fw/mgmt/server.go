@@ -36,6 +36,7 @@ type Options struct {
 // Refusal describes a command that was refused for its signature.
 type Refusal struct {
 	Face   ndn.FaceID
+	Local  bool   // the face's scope
 	Name   string // of the Interest, without its parameters digest
 	Reason string
 }
@@ -345,7 +346,7 @@ func (s *Server) refuse(r *request, reason string) {
 		reason = reason[:maxText]
 	}
 	s.count.refused.Add(1)
-	s.refused(Refusal{r.in, printable(r.name), reason})
+	s.refused(Refusal{r.in, r.local, printable(r.name), reason})
 	s.respond(r, &proto.ControlResponse{Code: proto.StatusForbidden, Text: reason})
 }
 

@@ -38,13 +38,15 @@ type Options struct {
 
 // Daemon is a forwarder that runs as a configuration says.
 type Daemon struct {
-	opts     Options
-	log      *zerolog.Logger
-	fwd      *run.Forwarder
-	mgmt     *mgmt.Server
-	stopMgmt func()
-	admin    *adminServer
-	udp      []*udp.Listener
+	opts Options
+	log  *zerolog.Logger
+	// strangers is the log of what remote hosts can cause at will.
+	strangers zerolog.Logger
+	fwd       *run.Forwarder
+	mgmt      *mgmt.Server
+	stopMgmt  func()
+	admin     *adminServer
+	udp       []*udp.Listener
 
 	mu  sync.Mutex
 	cfg *config.Config // as it runs
@@ -72,6 +74,7 @@ func Known(set *strategy.Set) config.Known {
 // left running.
 func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	d := &Daemon{opts: o, log: o.Log.Logger(), cfg: c, weighed: map[string]ndn.Name{}}
+	d.strangers = d.log.Sample(&zerolog.BurstSampler{Burst: remoteRefusals, Period: time.Second})
 	o.Log.SetLevel(c.Log.Level)
 	shard, err := shardConfig(c)
 	if err != nil {
@@ -247,9 +250,17 @@ func (d *Daemon) disbelieved(b mgmt.Disbelief) {
 	d.log.Debug().Uint64("face", uint64(b.Face)).Str("data", b.Data).Err(b.Err).Msg("announcement not learnt")
 }
 
+// remoteRefusals is how many refused commands of remote hosts are logged in a
+// second: strangers must not fill the disk. All are counted.
+const remoteRefusals = 10
+
 // refused logs a command that was not allowed.
 func (d *Daemon) refused(r mgmt.Refusal) {
-	d.log.Warn().Uint64("face", uint64(r.Face)).Str("command", r.Name).Str("reason", r.Reason).Msg("command refused")
+	log := d.log
+	if !r.Local {
+		log = &d.strangers
+	}
+	log.Warn().Uint64("face", uint64(r.Face)).Str("command", r.Name).Str("reason", r.Reason).Msg("command refused")
 }
 
 // observe logs what happens to faces, routes and listeners. What is
