@@ -121,6 +121,7 @@ func (s HopFairness) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Res
 	r.Plots = append(r.Plots, chainOverTime("one flow repaired hop by hop (stop and wait, bound 4) beside one of Reno that is not, over 8 hops.", kept[0])...)
 	three := chainOverTime("three flows repaired hop by hop (stop and wait, bound 4) over 8 hops.", kept[1])[0]
 	three.Name = "three-rate"
+	three.Caption += " At 20 and 40 s all wait for the first Data of the flow that begins: it carries the start of the content, 8 kB at once, which is 65 ms on each link."
 	r.Plots = append(r.Plots, three)
 	f.expect()
 	return r, nil
