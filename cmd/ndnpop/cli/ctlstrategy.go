@@ -120,7 +120,11 @@ func (s *session) nst(prefix ndn.Name, r *mgmt.StrategyReport, faces map[uint64]
 	}
 	return s.print(out, func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "%s: %s\n", prefix, safe(strings.TrimPrefix(out.Strategy, strategyRoot)))
-		fmt.Fprintf(w, "FACE\tREMOTE\t%s\n", strings.ToUpper(safe(strings.Join(r.Columns, "\t"))))
+		fmt.Fprint(w, "FACE\tREMOTE")
+		for _, c := range r.Columns {
+			fmt.Fprintf(w, "\t%s", strings.ToUpper(safe(c)))
+		}
+		fmt.Fprintln(w)
 		for i, row := range r.Rows {
 			fmt.Fprintf(w, "%d\t%s", row.FaceID, safe(out.Hops[i].Remote))
 			for _, v := range row.Cells {

@@ -27,8 +27,13 @@ func TestStrategyTrace(t *testing.T) {
 	lines.says(&lines.out, `"result":"sent"`)
 
 	out, errs, code := ctl(t, transport, "nst", "/cdn/ping")
-	if code != 0 || !strings.Contains(out, "/cdn/ping: nst/v=1\n") || !strings.Contains(out, "OUTSTANDING") || !strings.Contains(out, "RTT_BASE_MS") || strings.Count(out, "\n") != 3 {
-		t.Errorf("code %d\n%s%s", code, out, errs)
+	if code != 0 || !strings.Contains(out, "/cdn/ping: nst/v=1\n") || strings.Count(out, "\n") != 3 {
+		t.Fatalf("code %d\n%s%s", code, out, errs)
+	}
+	// As many headings as there are cells, and under the name of each column.
+	rows := strings.Split(strings.TrimSpace(out), "\n")
+	if head := strings.Fields(rows[1]); len(head) != len(strings.Fields(rows[2])) || head[4] != "OUTSTANDING" || head[6] != "RTT_BASE_MS" {
+		t.Errorf("%q", head)
 	}
 	var table nstJSON
 	out, errs, code = ctl(t, transport, "nst", "/cdn/ping", "--json")
