@@ -21,14 +21,13 @@ type NextHop struct {
 	back uint32 // position in the face's list of routes
 }
 
-// FibEntry is the forwarding information of one prefix. It is valid until the
-// FIB is changed.
+// FibEntry is the forwarding information of one prefix. It and its Prefix are
+// valid until the FIB is changed.
 type FibEntry struct {
-	Prefix ndn.Name
 	// Hops are ordered by cost, then by face.
-	Hops []NextHop
-	// Len is the number of components of Prefix.
-	Len int
+	Hops   []NextHop
+	one    [1]NextHop // what Hops begins in
+	Prefix ndn.Name
 	// Hash is that of Prefix.
 	Hash uint64
 }
@@ -96,7 +95,7 @@ func (f *FIB) Set(prefix ndn.Name, face ndn.FaceID, cost uint64) (isNew bool, er
 	if !ok {
 		slot = f.set.add(h, prefix)
 		e := f.set.slab.at(slot)
-		e.value = FibEntry{Prefix: e.name, Len: int(e.len), Hash: h}
+		e.value.Prefix, e.value.Hash, e.value.Hops = e.name, h, e.value.one[:0]
 	}
 	e := &f.set.slab.at(slot).value
 	list := f.byFace[face]

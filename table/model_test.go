@@ -261,7 +261,7 @@ func TestFIBModel(t *testing.T) {
 					continue
 				}
 				hops := model[string(want)]
-				if !e.Prefix.Equal(want) || len(e.Hops) != len(hops) || e.Len != want.Len() {
+				if !e.Prefix.Equal(want) || len(e.Hops) != len(hops) || e.Prefix.Len() != want.Len() {
 					t.Fatalf("%s: %s %v, want %s %v", n, e.Prefix, e.Hops, want, hops)
 				}
 				for i, h := range e.Hops {

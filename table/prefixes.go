@@ -16,11 +16,14 @@ type prefixes[T any] struct {
 	mask    uint64                        // lengths that occur
 }
 
+// prefixEntry has what a look-up reads side by side: at a million prefixes it
+// is not in any cache, and each place of its own would be fetched alone.
 type prefixEntry[T any] struct {
-	name  ndn.Name // owned
 	hash  uint64
 	len   uint8 // components
 	live  bool
+	room  [46]byte // of names that fit
+	name  ndn.Name // owned
 	value T
 }
 
@@ -63,7 +66,7 @@ func (p *prefixes[T]) longest(hashes []uint64, n ndn.Name) (uint32, bool) {
 func (p *prefixes[T]) add(h uint64, n ndn.Name) uint32 {
 	slot := p.slab.get()
 	e := p.slab.at(slot)
-	e.name, e.hash, e.len, e.live = append(e.name[:0:0], n...), h, uint8(n.Len()), true
+	e.name, e.hash, e.len, e.live = append(ndn.Name(e.room[:0]), n...), h, uint8(n.Len()), true
 	p.index.insert(h, slot)
 	if p.lengths[e.len]++; p.lengths[e.len] == 1 {
 		p.mask |= 1 << e.len

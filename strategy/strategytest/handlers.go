@@ -138,7 +138,7 @@ func newDirect(f strategy.Factory, params ...string) (*direct, error) {
 	d.c = strategy.NewContext(d, h, table.NewMeasurements(1024), 1)
 	d.hops = []table.NextHop{{Face: 257, Cost: 1}, {Face: 258, Cost: 2}, {Face: 259, Cost: 3}}
 	prefix := ndn.MustName(Prefix)
-	d.fib = table.FibEntry{Prefix: prefix, Hops: d.hops, Len: prefix.Len(), Hash: h.Name(prefix)}
+	d.fib = table.FibEntry{Prefix: prefix, Hops: d.hops, Hash: h.Name(prefix)}
 	d.link.HasPathTag, d.link.PathTag = true, ndn.PathTag{Tag: 7, Hops: 3}
 	wire := ndn.AppendInterest(nil, &ndn.InterestFields{
 		Name: prefix.AppendGeneric("object").AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 7),
