@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/named-data/ndnd/std/types/optional"
 	"github.com/spf13/cobra"
 
+	"ndnpop/face/dial"
 	"ndnpop/mgmt"
 	"ndnpop/mgmt/client"
 	"ndnpop/ndn"
@@ -165,26 +168,66 @@ func errNoFace(face string) error {
 	return fmt.Errorf("face %s does not exist; \"ndnpop ctl face list\" shows those that do", face)
 }
 
-// findFace looks a FACE up: a number or a remote URI.
+// findFace looks a FACE up: a number or a remote URI, as it may be given to
+// faces/create.
 func (s *session) findFace(arg string) (mgmt.FaceStatus, error) {
-	var q mgmt.FaceQueryFilter
+	var list []mgmt.FaceStatus
 	if id, err := strconv.ParseUint(arg, 10, 64); err == nil {
-		q.FaceID.Set(id)
-	} else if strings.Contains(arg, "://") {
-		q.URI = arg
-	} else {
+		if list, err = s.queryFaces(mgmt.FaceQueryFilter{FaceID: optional.Some(id)}); err != nil {
+			return mgmt.FaceStatus{}, err
+		}
+	} else if !strings.Contains(arg, "://") {
 		return mgmt.FaceStatus{}, withCode(exitUsage, fmt.Errorf("%q is neither the number of a face nor a URI like udp4://192.0.2.7:6363", arg))
-	}
-	list, err := readDataset(s, "faces", "query", q.AppendTo(nil), mgmt.ParseFaceStatuses)
-	switch {
-	case err != nil:
+	} else if list, err = s.queryFaces(mgmt.FaceQueryFilter{URI: arg}); err != nil {
 		return mgmt.FaceStatus{}, err
+	} else if len(list) == 0 {
+		for _, uri := range resolveURI(s.ctx, arg) {
+			more, err := s.queryFaces(mgmt.FaceQueryFilter{URI: uri})
+			if err != nil {
+				return mgmt.FaceStatus{}, err
+			}
+			list = append(list, more...)
+		}
+	}
+	switch {
 	case len(list) == 0:
 		return mgmt.FaceStatus{}, errNoFace(arg)
 	case len(list) > 1:
 		return mgmt.FaceStatus{}, fmt.Errorf("there are %d faces to %s; choose one by its number (\"ndnpop ctl face list\")", len(list), arg)
 	}
 	return list[0], nil
+}
+
+func (s *session) queryFaces(q mgmt.FaceQueryFilter) ([]mgmt.FaceStatus, error) {
+	return readDataset(s, "faces", "query", q.AppendTo(nil), mgmt.ParseFaceStatuses)
+}
+
+// resolveURI returns the canonical URIs of what may be the same peers: with
+// family, address and port, as forwarders list their faces.
+func resolveURI(ctx context.Context, uri string) (uris []string) {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	network, ok := map[string]string{"udp": "ip", "udp4": "ip4", "udp6": "ip6", "tcp": "ip", "tcp4": "ip4", "tcp6": "ip6"}[scheme]
+	if !ok {
+		return nil
+	}
+	rest = strings.TrimSuffix(rest, "/")
+	host, port, err := net.SplitHostPort(rest)
+	if err != nil {
+		host, port = strings.Trim(rest, "[]"), dial.DefaultPort
+	}
+	// Who cannot be found has no face by an address.
+	addrs, _ := net.DefaultResolver.LookupNetIP(ctx, network, host)
+	for _, a := range addrs {
+		a = a.Unmap()
+		family := "6"
+		if a.Is4() {
+			family = "4"
+		}
+		if c := scheme[:3] + family + "://" + net.JoinHostPort(a.String(), port); c != uri {
+			uris = append(uris, c)
+		}
+	}
+	return uris
 }
 
 // gone turns the answer that a face does not exist into one with a remedy.

@@ -196,6 +196,9 @@ FACE is a URI that no face goes to, a persistent face is created.`,
 // faceFor returns the number of a FACE, creating one for a URI that has none.
 func (s *session) faceFor(arg string) (uint64, error) {
 	if id, err := strconv.ParseUint(arg, 10, 64); err == nil {
+		if id == 0 { // to the forwarder it means the face of this command, which ends with it
+			return 0, errNoFace(arg)
+		}
 		return id, nil
 	}
 	if !strings.Contains(arg, "://") {
