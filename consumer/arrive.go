@@ -376,7 +376,7 @@ func (f *Fetch) refused(now ndn.Time, i int32) {
 	l := f.lane(s)
 	f.progress(now, l)
 	switch {
-	case l.replica > 0:
+	case l.replica > 0 && (f.multi || f.level != nil):
 		f.leave(now, l)
 		return
 	case s.doubt:

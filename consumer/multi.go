@@ -112,7 +112,9 @@ func (f *Fetch) othersHaveRoute(l *lane) bool {
 }
 
 // samePath retires a lane that turns out to lead to where another one leads:
-// two controllers on one path would only compete.
+// two controllers on one path would only compete. The lane without a hint stays,
+// for only the network can say that the content does not exist, or find it
+// somewhere else.
 func (f *Fetch) samePath(l *lane) {
 	c := l.paths.controlled()
 	if c.tag == 0 || c.fromCache {
@@ -120,6 +122,9 @@ func (f *Fetch) samePath(l *lane) {
 	}
 	for _, m := range f.lanes {
 		if o := m.paths.controlled(); m != l && !m.retired && o.used && o.tag == c.tag {
+			if l.replica == 0 {
+				l = m
+			}
 			l.retired = true
 			return
 		}
