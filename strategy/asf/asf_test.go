@@ -171,3 +171,28 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+func TestUnmeasuredAreProbedFirst(t *testing.T) {
+	for seed := uint64(1); seed < 10; seed++ {
+		r := recorder(t, seed, "probing-interval~1000")
+		hops := map[*strategytest.Hop]int{}
+		for i := range 5 {
+			hops[r.AddHop(strategytest.Hop{Cost: uint64(i), RTT: time.Duration(10+i) * ms})] = 0
+		}
+		r.AddConsumer(strategytest.Consumer{Every: 10 * ms})
+		r.Run(20 * sec)
+		probes := 0
+		for _, s := range r.Sends {
+			if s.Again && probes < 4 {
+				if probes++; hops[s.Hop] > 0 {
+					t.Errorf("seed %d: %v once more before all others", seed, s)
+				}
+				hops[s.Hop]++
+			}
+		}
+		if probes != 4 {
+			t.Errorf("%d probes", probes)
+		}
+		strategytest.CheckNonces(t, r)
+	}
+}

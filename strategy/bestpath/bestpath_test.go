@@ -275,3 +275,108 @@ func TestReport(t *testing.T) {
 		t.Errorf("%+v", rep.Rows)
 	}
 }
+
+func TestChoiceHolds(t *testing.T) {
+	// The better path changes ten times a second: the traffic does not.
+	load := map[ndn.FaceID]float64{}
+	f := Factory(Term{Name: "load", Usage: "points", Of: func(h table.NextHop) float64 { return load[h.Face] }})
+	r, err := strategytest.New(1, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Every: ms})
+	for at := 100 * ms; at < 12*sec; at += 200 * ms {
+		r.At(at, func() { load[a.Face()], load[b.Face()] = 1e6, 0 })
+		r.At(at+100*ms, func() { load[a.Face()], load[b.Face()] = 0, 1e6 })
+	}
+	r.Run(12 * sec)
+	if n := r.Switches(2*sec, 12*sec); n < 10 || n > 20 {
+		t.Errorf("%d switches in 10 s, with a hold of 500 ms", n)
+	}
+}
+
+// cells is the row of a hop in the report.
+func cells(t *testing.T, r *strategytest.Recorder, con *strategytest.Consumer, h *strategytest.Hop) []float64 {
+	t.Helper()
+	rep, _, _ := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+	for _, row := range rep.Rows {
+		if row.Face == h.Face() {
+			return row.Cells
+		}
+	}
+	t.Fatalf("no row of %s: %+v", h.Name, rep)
+	return nil
+}
+
+func TestLateIsNotLost(t *testing.T) {
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.At(sec, func() { a.RTT = 200 * ms })
+	r.Run(1150 * ms)
+	if lost := cells(t, r, con, a)[2]; lost == 0 {
+		t.Error("nothing was late")
+	}
+	r.Run(1800 * ms)
+	if lost := cells(t, r, con, a)[2]; lost != 0 {
+		t.Errorf("%v %% lost of what was only late", lost)
+	}
+}
+
+func TestShortLivedInterestsShowLoss(t *testing.T) {
+	// They expire before an answer would be late.
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 200 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 5 * ms, Lifetime: 250 * ms})
+	r.At(4*sec, func() { a.Silent = true })
+	r.Run(4 * sec)
+	if lost := cells(t, r, con, a)[2]; lost != 0 {
+		t.Errorf("%v %% lost before", lost)
+	}
+	r.Run(7 * sec)
+	if lost := cells(t, r, con, a)[2]; lost != 100 {
+		t.Errorf("%v %% lost in a black hole", lost)
+	}
+}
+
+func TestDeadPathIsLeftForAFarOne(t *testing.T) {
+	// By the formula alone a dead path of 10 ms weighs 11,000, one of 200 ms
+	// 20,000.
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 200 * ms})
+	r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.At(4*sec, func() { a.Silent = true })
+	r.Run(8 * sec)
+	checkShare(t, r, a, 2*sec, 4*sec)
+	checkShare(t, r, b, 5*sec, 8*sec)
+}
+
+func TestRepetitionsAreNoMeasurement(t *testing.T) {
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 1})
+	for i := range uint64(20) {
+		if i > 3 {
+			r.At(time.Duration(i)*100*ms+60*ms, func() { con.Repeat(i) })
+		}
+	}
+	r.Run(2 * sec)
+	if rtt := cells(t, r, con, a)[1]; con.Resent != 16 || rtt < 99 || rtt > 101 {
+		t.Errorf("%v ms after %d repetitions", rtt, con.Resent)
+	}
+}
+
+func TestProbesHaveNoncesOfTheirOwn(t *testing.T) {
+	r := recorder(t, 1)
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
+	r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.Run(5 * sec)
+	strategytest.CheckNonces(t, r)
+	if r.Count(b, 0, 5*sec) == 0 {
+		t.Error("no probe")
+	}
+}

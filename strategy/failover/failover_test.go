@@ -113,14 +113,10 @@ func TestOutstandingIsResentAtOnce(t *testing.T) {
 	con := r.AddConsumer(strategytest.Consumer{Window: 50})
 	r.At(time.Second, func() { a.Silent = true })
 	r.Run(1100 * ms)
-	nonces := map[uint32]bool{}
+	strategytest.CheckNonces(t, r)
 	var first, last time.Duration
 	resent := 0
 	for _, s := range r.Sends {
-		if nonces[s.Nonce] {
-			t.Fatalf("Nonce used twice: %v", s)
-		}
-		nonces[s.Nonce] = true
 		if s.Hop == b && s.Again {
 			if s.Event != "Timer" || s.Why == "" {
 				t.Errorf("%v", s)
@@ -188,10 +184,11 @@ func TestRelapseKeepsItsBackOff(t *testing.T) {
 	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
 	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
 	r.AddConsumer(strategytest.Consumer{Window: 8})
-	// A link that works for 50 ms in every 500 ms.
+	// A link that works for half of every half second: trials find it well, so
+	// that the traffic would go there and back twice a second.
 	for at := time.Second; at < 20*time.Second; at += 500 * ms {
 		r.At(at, func() { a.Silent = true })
-		r.At(at+450*ms, func() { a.Silent = false })
+		r.At(at+250*ms, func() { a.Silent = false })
 	}
 	r.Run(20 * time.Second)
 	if n := r.Switches(10*time.Second, 20*time.Second); n > 8 {
@@ -351,5 +348,35 @@ func TestReport(t *testing.T) {
 	}
 	if x := rep.Rows[1]; x.Face != b.Face() || x.Cells[2] != 0 || x.Cells[1] != 0 {
 		t.Errorf("%+v", x)
+	}
+}
+
+func TestFaceThatComesUpGetsWhatIsPending(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 4})
+	r.At(time.Second, a.Down)
+	r.At(1500*ms, a.Up)
+	r.Run(2 * time.Second)
+	if gap := con.Gap(900*ms, 2*time.Second); gap > 520*ms || con.Lost+len(con.Nacks) > 0 {
+		t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
+	}
+}
+
+func TestFaceThatComesUpIsNotSilent(t *testing.T) {
+	// What was found out about the peer before it was started anew says nothing.
+	r := recorder(t, "retry-initial~60000", "retry-max~60000")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 4})
+	r.At(time.Second, func() { a.Silent = true })
+	r.At(2*time.Second, a.Down)
+	r.At(3*time.Second, func() { a.Silent = false; a.Up() })
+	r.Run(5 * time.Second)
+	if n := r.Count(a, 1500*ms, 3*time.Second); n > 0 {
+		t.Errorf("%d to the silent next hop", n)
+	}
+	if s := r.Share(a, 3100*ms, 5*time.Second); s != 1 {
+		t.Errorf("share of the one that is up again: %v", s)
 	}
 }

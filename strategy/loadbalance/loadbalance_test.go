@@ -157,3 +157,34 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+func TestByRateWhoDeliversGetsMore(t *testing.T) {
+	// c comes when b delivers already, and then a gets worse.
+	share := map[string]float64{}
+	for _, to := range []string{"equal", "rate"} {
+		r := recorder(t, "to~"+to)
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Rate: 500})
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+		r.AddConsumer(strategytest.Consumer{Every: ms})
+		r.Run(5 * sec)
+		c := r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 10 * ms})
+		a.Rate = 100
+		r.Run(10 * sec)
+		share[to] = r.Share(c, 8*sec, 10*sec)
+	}
+	if share["equal"] < .03 || share["rate"] < .01 || share["rate"] > .8*share["equal"] {
+		t.Errorf("shares of the one that is new: %v", share)
+	}
+}
+
+func TestGivenUpCountsAsUnanswered(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, GiveUp: 5 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.At(sec, func() { a.Silent = true })
+	r.Run(3 * sec)
+	if n := r.Count(a, 1200*ms, 3*sec); n > 3 {
+		t.Errorf("%d Interests to a link that gives them up", n)
+	}
+}

@@ -287,3 +287,47 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+func TestValuesAreOfOneScale(t *testing.T) {
+	// One hop less outweighs twenty Interests outstanding (0.757 to 0.162).
+	r := recorder(t)
+	near := r.AddHop(strategytest.Hop{Name: "near", Cost: 10, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "far", Cost: 11, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 20})
+	r.AddConsumer(strategytest.Consumer{Window: 20, Start: sec})
+	r.Run(2 * sec)
+	wantAll(t, r, near, 0, 2*sec)
+}
+
+func TestTiesGoToTheLowerRTT(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 50 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 1, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 10, Every: 100 * ms})
+	r.At(450*ms, con.SelectReplica)
+	r.AddConsumer(strategytest.Consumer{Segments: 10, Start: 3 * sec})
+	r.Run(5 * sec)
+	wantAll(t, r, a, 0, 450*ms)
+	wantAll(t, r, b, 450*ms, 5*sec)
+}
+
+func TestRequestThatIsRepeatedIsOne(t *testing.T) {
+	r := recorder(t, "hold~0", "avoid~0")
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Object: "o", Segments: 1})
+	r.Run(100 * ms)
+	ask := func(segment uint64) {
+		var p ndn.Packet
+		wire := ndn.AppendInterest(nil, &ndn.InterestFields{Name: con.Name(segment), Nonce: uint32(1000 + segment), Lifetime: sec})
+		if err := p.Parse(wire, &ndn.LpFields{HasReplicaSelect: true, ReplicaSelect: 1}); err != nil {
+			t.Fatal(err)
+		}
+		r.Shard().Receive(r.Time(r.Now()), b.Face()+1, &p)
+	}
+	for i := uint64(1); i <= 5; i++ {
+		ask(i)
+		r.Run(100*ms + time.Duration(i)*100*ms)
+	}
+	wantAll(t, r, b, 100*ms, sec)
+}

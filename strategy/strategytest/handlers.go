@@ -61,6 +61,19 @@ func CheckLoop(t testing.TB, f strategy.Factory, most int) {
 	}
 }
 
+// CheckNonces fails a test if a Nonce went upstream twice: where the paths meet
+// again, the second Interest would look like a loop.
+func CheckNonces(t testing.TB, r *Recorder) {
+	t.Helper()
+	seen := make(map[uint32]bool)
+	for _, s := range r.Sends {
+		if seen[s.Nonce] {
+			t.Fatalf("the Nonce of an Interest before: %v", s)
+		}
+		seen[s.Nonce] = true
+	}
+}
+
 // CheckParams fails a test unless a factory documents its parameters, refuses
 // unknown ones, and refuses each of the given bad values.
 func CheckParams(t testing.TB, f strategy.Factory, bad map[string][]string) {
