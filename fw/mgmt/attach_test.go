@@ -231,7 +231,7 @@ func TestEventsOverForwarder(t *testing.T) {
 	seen := make(chan proto.FaceEvent, 100)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := c.Events(cx, func(e proto.FaceEvent) error { seen <- e; return nil })
+		err := c.Events(cx, func(e proto.FaceEvent) error { seen <- e; return nil }, nil)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("events ended: %v", err)
 		}
@@ -286,6 +286,71 @@ func TestEventsOverForwarder(t *testing.T) {
 	if n := s.Counters().FaceEvents; n < 2 {
 		t.Errorf("%d events counted", n)
 	}
+}
+
+// TestEventsOutrun: who asks for an event that is not kept any more is told so at
+// once, and need not wait until its Interest expires.
+func TestEventsOutrun(t *testing.T) {
+	f, s := startForwarder(t)
+	c, _ := connect(t, f, client.Options{})
+	cx, cancel := context.WithCancel(ctx(t))
+	defer cancel()
+	create := func() ndn.FaceID {
+		a, _ := mem.Pair()
+		i, err := f.AttachFace(a, "")
+		if err != nil {
+			t.Error(err)
+		}
+		return i.ID
+	}
+	burst := func() {
+		before := s.Counters().FaceEvents
+		for range 2 * keepEvents {
+			_ = f.DestroyFace(create())
+		}
+		for s.Counters().FaceEvents-before < 3*keepEvents {
+			if cx.Err() != nil {
+				t.Error("the events are not published")
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	// The follower stops in its first event until the next ones are gone.
+	done := errors.New("done")
+	var missed uint64
+	began := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		n := 0
+		err := c.Events(cx, func(proto.FaceEvent) error {
+			if n++; n == 1 {
+				burst()
+				began <- struct{}{}
+			}
+			if missed > 0 {
+				return done
+			}
+			return nil
+		}, func(n uint64) { missed += n })
+		if !errors.Is(err, done) || missed < keepEvents {
+			t.Errorf("%d missed, %v", missed, err)
+		}
+	})
+	started := time.NewTicker(10 * time.Millisecond)
+	defer started.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-began:
+			waiting = false
+		case <-started.C:
+			_ = f.DestroyFace(create())
+		case <-cx.Done():
+			t.Fatal("no event")
+		}
+	}
+	create() // after the first one that is asked for again
+	wg.Wait()
 }
 
 // A routing daemon that registers /localhost/nlsr hears of client routes.

@@ -115,32 +115,36 @@ type waiter struct {
 }
 
 // ask answers an Interest or lets it wait for the event that it names. Without
-// a number it means the latest event, if that is fresh enough, or the next.
-func (e *eventStream) ask(now ndn.Time, i *ndn.Interest, reply func([]byte)) {
+// a number it means the latest event, if that is fresh enough, or the next. It
+// reports false if the event is not kept any more: whoever follows the stream has
+// fallen behind, and is to begin again.
+func (e *eventStream) ask(now ndn.Time, i *ndn.Interest, reply func([]byte)) bool {
 	rest := i.Name.Suffix(e.prefix.Len())
 	if len(rest) == 0 {
 		if !i.CanBePrefix {
-			return
+			return true
 		}
 		if n := len(e.kept); n > 0 && (!i.MustBeFresh || now.Sub(e.kept[n-1].at) < eventsFresh) {
 			reply(e.kept[n-1].wire)
-			return
+			return true
 		}
 		e.wait(now, i, reply)
-		return
+		return true
 	}
 	c, rest := rest.Next()
 	seq, ok := c.NumberAs(ndn.TypeSequenceNum)
 	if !ok || len(rest) > 0 {
-		return
+		return true
 	}
 	if len(e.kept) > 0 && seq >= e.kept[0].seq && seq < e.next {
 		reply(e.kept[seq-e.kept[0].seq].wire)
-		return
+		return true
 	}
-	if seq >= e.next {
-		e.wait(now, i, reply)
+	if seq < e.next {
+		return false
 	}
+	e.wait(now, i, reply)
+	return true
 }
 
 func (e *eventStream) wait(now ndn.Time, i *ndn.Interest, reply func([]byte)) {

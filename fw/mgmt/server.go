@@ -276,8 +276,11 @@ func (s *Server) interest(now ndn.Time, p *ndn.Packet) {
 		}
 		if r.module == "faces" && r.verb == "events" {
 			s.mu.Lock()
-			s.events.ask(now, i, s.reply(p.PitToken))
+			kept := s.events.ask(now, i, s.reply(p.PitToken))
 			s.mu.Unlock()
+			if !kept {
+				s.nack(p)
+			}
 			return
 		}
 	}
@@ -474,6 +477,15 @@ func (s *Server) send(wire []byte, f *ndn.LpFields) {
 	if !s.fwd.Internal.SendInternal(wire, f) {
 		s.count.unsent.Add(1)
 	}
+}
+
+// nack returns an Interest for a notification that is not kept any more. Followers
+// that take a Nack for a sign to begin again (ndn-cxx, NotificationSubscriber)
+// would else wait for their Interest's lifetime.
+func (s *Server) nack(p *ndn.Packet) {
+	s.send(p.Interest.Wire, &ndn.LpFields{
+		PitToken: append([]byte(nil), p.PitToken...), IsNack: true, NackReason: ndn.NackNoRoute,
+	})
 }
 
 // unknown answers an Interest for something that does not exist: a command

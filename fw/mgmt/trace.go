@@ -214,11 +214,15 @@ func (s *Server) trace(now ndn.Time, p *ndn.Packet) {
 		s.traces.streams = append(s.traces.streams, st)
 		s.traces.tracer.add(&st.feed, now, s.wall())
 	}
+	kept := true
 	if st != nil {
 		st.until = now.Add(traceFor)
-		st.ask(now, i, s.reply(p.PitToken))
+		kept = st.ask(now, i, s.reply(p.PitToken))
 	}
 	s.mu.Unlock()
+	if !kept {
+		s.nack(p)
+	}
 	if st == nil {
 		s.rejectDataset(p, i.Name, proto.StatusUnavailable, "too many prefixes are followed already")
 		return

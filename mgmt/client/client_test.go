@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -99,7 +101,7 @@ func TestNack(t *testing.T) {
 	if _, err := c.Dataset(context.Background(), "rib", "list", nil); !errors.Is(err, mgmt.ErrNack) {
 		t.Error(err)
 	}
-	if err := c.Events(context.Background(), func(mgmt.FaceEvent) error { return nil }); !errors.Is(err, mgmt.ErrNack) {
+	if err := c.Events(context.Background(), func(mgmt.FaceEvent) error { return nil }, nil); !errors.Is(err, mgmt.ErrNack) {
 		t.Error(err)
 	}
 }
@@ -160,9 +162,40 @@ func TestEvents(t *testing.T) {
 			return stop
 		}
 		return nil
-	})
+	}, func(n uint64) { t.Errorf("%d missed", n) })
 	if !errors.Is(err, stop) || len(seen) != 4 || seen[0] != 41 || seen[3] != 44 {
 		t.Errorf("%v, %v", seen, err)
+	}
+}
+
+// TestEventsMissed: a follower that fell behind what the forwarder keeps, which it
+// learns from a Nack, goes on with the newest event and tells how many it missed.
+func TestEventsMissed(t *testing.T) {
+	stop := errors.New("enough")
+	prefix := mgmt.Localhost().AppendGeneric("faces").AppendGeneric("events")
+	newest := uint64(41)
+	c, _ := connect(t, func(i *ndn.Interest) ([]byte, *ndn.LpFields) {
+		seq := newest
+		if comp, ok := i.Name.At(-1); ok && comp.Type == ndn.TypeSequenceNum {
+			if seq, _ = comp.Number(); seq == 43 {
+				newest = 5000
+				return bytes.Clone(i.Wire), &ndn.LpFields{IsNack: true, NackReason: ndn.NackNoRoute}
+			}
+		}
+		e := mgmt.FaceEvent{Kind: mgmt.FaceEventUp, FaceID: seq, URI: "a", LocalURI: "b"}
+		return dataWire(t, ndn.DataFields{Name: prefix.Clone().AppendNumber(ndn.TypeSequenceNum, seq), Content: e.AppendTo(nil)}), nil
+	})
+	var seen, missed []uint64
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := c.Events(ctx, func(e mgmt.FaceEvent) error {
+		if seen = append(seen, e.FaceID); len(seen) == 4 {
+			return stop
+		}
+		return nil
+	}, func(n uint64) { missed = append(missed, n) })
+	if !errors.Is(err, stop) || !slices.Equal(seen, []uint64{41, 42, 5000, 5001}) || !slices.Equal(missed, []uint64{5000 - 43}) {
+		t.Errorf("%v, %v, %v", seen, missed, err)
 	}
 }
 
@@ -174,7 +207,7 @@ func TestNoEvents(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err := c.Events(ctx, func(mgmt.FaceEvent) error { return nil })
+	err := c.Events(ctx, func(mgmt.FaceEvent) error { return nil }, nil)
 	if st := new(mgmt.StatusError); !errors.As(err, &st) || st.Code != 501 {
 		t.Error(err)
 	}

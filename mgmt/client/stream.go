@@ -19,8 +19,10 @@ const (
 )
 
 // Events calls fn for every face event from now on, until ctx ends, fn fails or
-// the connection ends, and returns why.
-func (c *Client) Events(ctx context.Context, fn func(mgmt.FaceEvent) error) error {
+// the connection ends, and returns why. missed, if not nil, is told how many
+// events were lost before the next one, because more came than the forwarder
+// keeps.
+func (c *Client) Events(ctx context.Context, fn func(mgmt.FaceEvent) error, missed func(n uint64)) error {
 	prefix := c.prefix.Clone().AppendGeneric("faces").AppendGeneric("events")
 	return c.follow(ctx, prefix, eventLifetime, func(content []byte) error {
 		e, err := mgmt.ParseFaceEvent(content)
@@ -28,7 +30,7 @@ func (c *Client) Events(ctx context.Context, fn func(mgmt.FaceEvent) error) erro
 			return err
 		}
 		return fn(e)
-	})
+	}, missed)
 }
 
 // Trace calls fn for what strategies decide about the Interests below prefix
@@ -43,14 +45,15 @@ func (c *Client) Trace(ctx context.Context, prefix ndn.Name, fn func(mgmt.Trace)
 			return err
 		}
 		return fn(t)
-	})
+	}, nil)
 }
 
 // follow calls fn with the content of each Data of a notification stream: the
 // next one that there is, and then one sequence number after the other.
-func (c *Client) follow(ctx context.Context, prefix ndn.Name, lifetime time.Duration, fn func(content []byte) error) error {
+func (c *Client) follow(ctx context.Context, prefix ndn.Name, lifetime time.Duration, fn func(content []byte) error, missed func(n uint64)) error {
 	var (
-		following bool   // next is known
+		begun     bool   // next is known
+		following bool   // and asked for
 		next      uint64 // sequence number to ask for
 		asked     ndn.Name
 		until     ndn.Time
@@ -87,11 +90,19 @@ func (c *Client) follow(ctx context.Context, prefix ndn.Name, lifetime time.Dura
 				failed = mgmt.Refusal(&d)
 				return
 			}
-			following, next, asked = true, seq+1, nil
+			if begun && seq > next && missed != nil {
+				missed(seq - next)
+			}
+			begun, following, next, asked = true, true, seq+1, nil
 			failed = fn(d.Content)
 		case ndn.KindNack:
 			var i ndn.Interest
-			if i.Parse(p.wire) == nil && i.Name.Equal(asked) {
+			switch {
+			case i.Parse(p.wire) != nil || !i.Name.Equal(asked):
+			case following:
+				// It is not kept any more: whatever is next.
+				following, asked = false, nil
+			default:
 				failed = fmt.Errorf("%w (nack %s)", mgmt.ErrNack, p.reason)
 			}
 		}

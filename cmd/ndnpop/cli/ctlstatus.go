@@ -141,7 +141,9 @@ func newCtlEventsCmd(f *ctlFlags) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.with(c, func(s *session) error {
-				err := s.c.Events(s.ctx, func(e mgmt.FaceEvent) error { return s.event(time.Now(), &e) })
+				err := s.c.Events(s.ctx, func(e mgmt.FaceEvent) error { return s.event(time.Now(), &e) }, func(n uint64) {
+					fmt.Fprintf(s.e.stderr, "%d events were missed: more came at once than the forwarder keeps\n", n)
+				})
 				if s.ctx.Err() != nil {
 					return stopped(s.ctx)
 				}
