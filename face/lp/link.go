@@ -232,7 +232,8 @@ func (l *Link) pass(now ndn.Time, wire []byte, out *face.Frames) error {
 		return err
 	}
 	if l.shp != nil && !l.fields.IsNack {
-		l.shp.sent(now, isInterest(wire), len(out.Buf)-start)
+		// What waits for the window of the reliability feature leaves soon.
+		l.shp.sent(now, isInterest(wire), max(len(out.Buf)-start, len(wire)))
 	}
 	l.ctr.OutPackets++
 	l.asking, l.owing = false, false

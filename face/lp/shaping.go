@@ -142,9 +142,6 @@ func (s *shaper) received(now ndn.Time, kind ndn.Kind, size int) {
 
 // sent notes a packet that left, and for an Interest when the next one may.
 func (s *shaper) sent(now ndn.Time, interest bool, size int) {
-	if size == 0 {
-		return // it waits for the window of the reliability feature
-	}
 	if !interest {
 		s.outData.add(size)
 		return

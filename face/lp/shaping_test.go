@@ -159,3 +159,26 @@ func TestShaperDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestShaperBesideReliability: an Interest that waits for the window of the
+// reliability feature has used its turn all the same.
+func TestShaperBesideReliability(t *testing.T) {
+	l := New(Config{
+		Shaping:     Shaping{Out: 1e6, In: 1e6, Queue: 100},
+		Reliability: Reliability{On: true, Window: 1, Queue: 20},
+	})
+	at := ndn.Time(time.Second)
+	send(t, l, at, interest(0), nil) // fills the window
+	learn(t, l, at, 20)
+	out := new(face.Frames)
+	for i := range 50 {
+		if err := l.Send(at, interest(byte(i)), nil, out); err != nil {
+			t.Fatalf("number %d: %v", i, err)
+		}
+	}
+	// Two of 8 ms each have their turn in 10 ms, beside what may be late.
+	l.Tick(at.Add(10*time.Millisecond), out)
+	if l.rel.queued > 4 || l.Counters().OutShapeLost > 0 {
+		t.Errorf("%d wait for the window, %+v", l.rel.queued, l.Counters())
+	}
+}
