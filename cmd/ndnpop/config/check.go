@@ -294,6 +294,10 @@ func (c *Config) checkStrategies(known Known, d *decoder, faces map[string]int) 
 			continue
 		}
 		if known.CheckStrategy != nil {
+			if len(s.Terms) > 0 && known.CheckStrategy(full.Prefix(4).Clone().AppendGeneric(penalty+"~1:1")) != nil {
+				d.fail(key+".terms", "%s takes no terms; best-path does", short.Value)
+				continue
+			}
 			if err := known.CheckStrategy(full); err != nil {
 				where := key + ".strategy"
 				if len(s.Params) > 0 {

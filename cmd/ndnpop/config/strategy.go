@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -143,7 +145,8 @@ func (s *Strategy) points(params map[string]string) (map[string]float64, error) 
 		if !ok {
 			return nil, &paramError{t.key, "must be a table of faces, such as { pop-paris = 0.02 }, not " + kindOf(t.values)}
 		}
-		for face, v := range m {
+		for _, face := range slices.Sorted(maps.Keys(m)) { // the first mistake is told
+			v := m[face]
 			var x float64
 			switch v := v.(type) {
 			case int64:

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -66,6 +67,7 @@ func TestStrategyByFaceRefused(t *testing.T) {
 		`params = { other = { paris = 1 } }`:                                      "as terms",
 		`terms = { price = 3 }`:                                                   "must be a table of faces",
 		`terms = { price = { milan = 3 } }`:                                       `there is no face "milan"`,
+		`terms = { price = { paris = "x", rome = -1 } }`:                          "price.paris",
 		`terms = { cost = { paris = 3 } }`:                                        "choose another name",
 		"params = { price-weight = \"x\" }\nterms = { price = { paris = 3 } }":    "price-weight",
 		"params = { price-weight = 1e9 }\nterms = { price = { paris = 3e9 } }":    "at most",
@@ -78,5 +80,18 @@ func TestStrategyByFaceRefused(t *testing.T) {
 		} else if !strings.HasPrefix(err.Error(), "1") && !strings.Contains(err.Error(), ":") {
 			t.Errorf("%s: no place in %q", lines, err)
 		}
+	}
+}
+
+func TestTermsAreForStrategiesWithPenalties(t *testing.T) {
+	known := Known{CheckStrategy: func(n ndn.Name) error {
+		if strings.Contains(n.String(), "penalty") {
+			return errors.New("no parameter \"penalty\"")
+		}
+		return nil
+	}}
+	_, err := Parse([]byte(twoFaces+`terms = { price = { paris = 3 } }`), base(), known)
+	if err == nil || !strings.Contains(err.Error(), "multicast takes no terms") {
+		t.Error(err)
 	}
 }
