@@ -235,15 +235,23 @@ func (k *core) Lookup(c *strategy.Context) ([]table.NextHop, *table.FibEntry) {
 		hint = e.Hint
 	}
 	fib := s.route(n, hashes, hint)
-	if fib == nil || e == nil {
-		return nil, fib
+	if fib == nil {
+		return nil, nil
+	}
+	s.hops = s.hops[:0]
+	if e == nil { // no Interest that something could forbid
+		for _, h := range fib.Hops {
+			if f := s.faces.get(h.Face); f != nil && !f.down {
+				s.hops = append(s.hops, h)
+			}
+		}
+		return s.hops, fib
 	}
 	hop, hasHop := e.HopLimit, e.HasHop
 	if s.event != nil {
 		i := &s.event.p.Interest
 		hop, hasHop = i.HopLimit-1, i.HasHopLimit
 	}
-	s.hops = s.hops[:0]
 	for i := range fib.Hops {
 		h := &fib.Hops[i]
 		if s.mayGo(e, s.faces.get(h.Face), hop, hasHop) == strategy.Sent {

@@ -49,9 +49,9 @@ type Core interface {
 	Arm(c *Context, at ndn.Time, tag uint64, plain bool) table.TimerID
 	// Disarm disarms a timer and reports whether it was armed.
 	Disarm(c *Context, id table.TimerID) bool
-	// Lookup finds the next hops that c's Interest may use now, by cost and
-	// then by face, and the FIB entry they come from (nil without). Both are
-	// valid until the next Lookup.
+	// Lookup finds the next hops that c's Interest may use now, or those that
+	// are up in an event without one, by cost and then by face, and the FIB
+	// entry they come from (nil without). Both are valid until the next Lookup.
 	Lookup(c *Context) ([]table.NextHop, *table.FibEntry)
 	// Learn hands the prefix announcement of c's Data, as a route over the
 	// face it came from, to the operator's routing.
@@ -206,8 +206,9 @@ func (c *Context) PendingOut() bool {
 
 // NextHops are the next hops that this Interest may use now, by cost and then
 // by face: their faces exist and are up, no scope or hop limit forbids them,
-// and the Interest would not go back to where it came from. The slice is
-// valid during the call.
+// and the Interest would not go back to where it came from. In events without
+// an Interest they are those whose faces are up. The slice is valid during the
+// call.
 func (c *Context) NextHops() []table.NextHop {
 	c.look()
 	return c.hops

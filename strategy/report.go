@@ -37,3 +37,14 @@ func (c *Context) Routes() []table.NextHop {
 	}
 	return c.fib.Hops
 }
+
+// Up reports whether one of Routes is among NextHops: in a report, whether its
+// face is up.
+func (c *Context) Up(f ndn.FaceID) bool {
+	for _, h := range c.NextHops() {
+		if h.Face == f {
+			return true
+		}
+	}
+	return false
+}

@@ -471,7 +471,8 @@ func (b *bestPath) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 }
 
 // Report implements strategy.Reporter: the weights as a choice would see them
-// now. Weights and RTTs that are not known are infinite.
+// now. Weights and RTTs that are not known are infinite, and so is the weight of
+// a path whose face is down.
 func (b *bestPath) Report(c *strategy.Context) strategy.Report {
 	rep := strategy.Report{Columns: []string{"weight", "rtt_ms", "loss_percent", "in_use"}}
 	st, hops := b.prefixes.Get(c), c.Routes()
@@ -480,7 +481,10 @@ func (b *bestPath) Report(c *strategy.Context) strategy.Report {
 		face := hops[i].Face
 		p, w, rtt, used := st.hops.Of(face), math.Inf(1), math.Inf(1), 0.0
 		if p.rtt.N > 0 {
-			w, rtt = b.weight(p, &hops[i], c.Now(), face != st.current), p.rtt.Smooth.Seconds()*1e3
+			rtt = p.rtt.Smooth.Seconds() * 1e3
+			if c.Up(face) {
+				w = b.weight(p, &hops[i], c.Now(), face != st.current)
+			}
 		}
 		if face == st.current {
 			used = 1

@@ -2,6 +2,7 @@ package bestpath
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -273,6 +274,11 @@ func TestReport(t *testing.T) {
 	}
 	if x, y := rep.Rows[0], rep.Rows[1]; x.Face != a.Face() || y.Face != b.Face() || x.Cells[0] <= y.Cells[0] || x.Cells[3] != 0 || y.Cells[3] != 1 {
 		t.Errorf("%+v", rep.Rows)
+	}
+	r.At(5*sec, a.Down)
+	r.Run(6 * sec)
+	if w := cells(t, r, con, a)[0]; !math.IsInf(w, 1) {
+		t.Errorf("weight %v of a face that is down", w)
 	}
 }
 

@@ -359,7 +359,7 @@ func (f *failover) Report(c *strategy.Context) strategy.Report {
 		if h.rtt.N > 0 {
 			rtt = h.rtt.Smooth.Seconds() * 1e3
 		}
-		if h.down {
+		if h.down || !c.Up(r.Face) {
 			down = 1
 		}
 		rep.Rows = append(rep.Rows, strategy.ReportRow{Face: r.Face, Cells: []float64{rtt, float64(h.unanswered), down}})

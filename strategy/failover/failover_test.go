@@ -349,6 +349,19 @@ func TestReport(t *testing.T) {
 	if x := rep.Rows[1]; x.Face != b.Face() || x.Cells[2] != 0 || x.Cells[1] != 0 {
 		t.Errorf("%+v", x)
 	}
+	// A face that is down does not answer, whatever is known of its next hop.
+	r.At(2*time.Second, b.Down)
+	r.Run(3 * time.Second)
+	rep, _, _ = r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+	if x := rep.Rows[1]; x.Cells[2] != 1 {
+		t.Errorf("face down: %+v", x)
+	}
+	r.At(3*time.Second, b.Up)
+	r.Run(4 * time.Second)
+	rep, _, _ = r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+	if x := rep.Rows[1]; x.Cells[2] != 0 {
+		t.Errorf("face up again: %+v", x)
+	}
 }
 
 func TestFaceThatComesUpGetsWhatIsPending(t *testing.T) {
