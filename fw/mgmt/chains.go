@@ -17,8 +17,10 @@ import (
 // Bounds of what strangers' keys can cause. There is one chains for those who
 // are on this host, and one for those who are not.
 const (
-	maxFetching = 4  // keys whose certificates are fetched at the same time
-	maxKeys     = 64 // keys that are being fetched or wait for it
+	// maxKeys is how many keys' certificates are fetched at the same time. None
+	// waits for its turn: it would outlive the command that wants it, and who
+	// asks for what nobody answers would keep all others waiting.
+	maxKeys     = 64
 	maxFaceKeys = 8  // of these, that one face may have brought
 	maxEachKey  = 16 // commands that wait for the same key
 	maxKeyName  = 1024
@@ -43,8 +45,7 @@ var (
 
 // chains fetches the certificates of keys that nobody configured, through the
 // forwarder itself. Whoever needs a key leaves a function to be called when it
-// is known; nobody waits. A few goroutines, started when there is work, fetch
-// one key each.
+// is known; nobody waits but a goroutine for each key.
 type chains struct {
 	send  func(interest []byte, via ndn.FaceID) // 0: by the routes
 	nonce func() uint32
@@ -55,9 +56,7 @@ type chains struct {
 
 	mu      sync.Mutex
 	closed  bool
-	running int
 	jobs    map[keyID]*keyJob
-	queue   []*keyJob // those that nobody works at, oldest first
 	faces   map[ndn.FaceID]int
 	failed  *lru.Cache[keyID, failedKey]
 	asked   map[*question]struct{}
@@ -145,11 +144,12 @@ func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifi
 		j = &keyJob{id: id, locator: locator.Clone(), trust: trust}
 		c.jobs[id] = j
 		c.faces[face]++
-		c.queue = append(c.queue, j)
-		if c.running < maxFetching {
-			c.running++
-			c.start(c.work)
-		}
+		c.start(func() {
+			err := c.learn(j)
+			for _, w := range c.done(j, err) {
+				w.then(err)
+			}
+		})
 	}
 	for k := range j.waiting {
 		if w.id != "" && j.waiting[k].id == w.id {
@@ -162,26 +162,6 @@ func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifi
 	}
 	j.waiting = append(j.waiting, w)
 	return nil
-}
-
-// work fetches one key after the other until none is left.
-func (c *chains) work() {
-	for {
-		c.mu.Lock()
-		if len(c.queue) == 0 {
-			c.running--
-			c.mu.Unlock()
-			return
-		}
-		j := c.queue[0]
-		c.queue[0] = nil
-		c.queue = c.queue[1:]
-		c.mu.Unlock()
-		err := c.learn(j)
-		for _, w := range c.done(j, err) {
-			w.then(err)
-		}
-	}
 }
 
 // learn has the verifiers fetch the certificates of a key until one believes

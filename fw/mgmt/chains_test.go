@@ -309,10 +309,9 @@ func TestKeyAbuse(t *testing.T) {
 			}
 			for _, c := range []*chains{w.s.localKeys, w.s.remoteKeys} {
 				c.mu.Lock()
-				if len(c.jobs) > maxKeys || c.running > maxFetching || len(c.asked) > maxFetching ||
-					len(c.queue) > maxKeys || len(c.faces) > maxKeys || c.failed.Len() > maxFailed {
-					t.Errorf("second %d: %d jobs, %d running, %d asked, %d queued, %d faces, %d failed", second,
-						len(c.jobs), c.running, len(c.asked), len(c.queue), len(c.faces), c.failed.Len())
+				if len(c.jobs) > maxKeys || len(c.asked) > maxKeys || len(c.faces) > maxKeys || c.failed.Len() > maxFailed {
+					t.Errorf("second %d: %d jobs, %d asked, %d faces, %d failed", second,
+						len(c.jobs), len(c.asked), len(c.faces), c.failed.Len())
 				}
 				if c == w.s.localKeys && len(c.jobs) > maxFaceKeys {
 					t.Errorf("one face occupies %d", len(c.jobs))
@@ -351,11 +350,40 @@ func TestKeyAbuse(t *testing.T) {
 		}
 		for _, c := range []*chains{w.s.localKeys, w.s.remoteKeys} {
 			c.mu.Lock()
-			if len(c.jobs)+len(c.queue)+len(c.faces)+len(c.asked)+c.running != 0 {
-				t.Errorf("left behind: %d jobs, %d queued, %d faces, %d asked, %d running",
-					len(c.jobs), len(c.queue), len(c.faces), len(c.asked), c.running)
+			if len(c.jobs)+len(c.faces)+len(c.asked) != 0 {
+				t.Errorf("left behind: %d jobs, %d faces, %d asked", len(c.jobs), len(c.faces), len(c.asked))
 			}
 			c.mu.Unlock()
+		}
+	})
+}
+
+// TestKeysDoNotQueue: keys whose certificates nobody answers for hold up no other,
+// and whoever commands is answered before the command expires.
+func TestKeysDoNotQueue(t *testing.T) {
+	wall := time.UnixMilli(1795000000000)
+	root := newKey(t, "ecdsa", "/org", wall.AddDate(1, 0, 0))
+	evil := newKey(t, "ecdsa", "/evil", wall.AddDate(1, 0, 0))
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{bench: newBench(t, Config{Localhop: true, Authorize: []Authorization{
+			{Faces: "any", TrustAnchors: []string{"root"}},
+		}}, map[string][]byte{"root": root.cert}), silent: true}
+		defer w.stop()
+		for k := range maxKeys {
+			n, err := enc.NameFromStr(fmt.Sprintf("/evil/%d/KEY/k", k))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.arrive(ndn.FaceID(1000+k), w.signed(renamed{evil.Signer, n}, proto.Localhop(), "rib", "register")); len(got) != 0 {
+				t.Fatalf("key %d is answered at once", k)
+			}
+		}
+		if w.asked != maxKeys {
+			t.Errorf("%d of %d certificates are asked for", w.asked, maxKeys)
+		}
+		time.Sleep(proto.Lifetime)
+		if got := w.settle(); len(got) != maxKeys {
+			t.Errorf("%d of %d commands are answered in their lifetime", len(got), maxKeys)
 		}
 	})
 }
