@@ -16,7 +16,8 @@ import (
 // first packets are lost keeps its first RTO, and one that became slower never
 // learns it); the first RTO is a quarter of a second, because consumers repeat
 // after one; an acknowledgement that comes after the repetition counts; the
-// unacknowledged fragments are bounded.
+// unacknowledged fragments are bounded; a peer of which no acknowledgement came
+// for its first packets is taken for one without the feature.
 const (
 	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
 	firstRTO    = 250 * time.Millisecond
@@ -25,6 +26,7 @@ const (
 	maxAcks     = 4096 // acknowledgements that may wait to be sent
 	seenSlots   = 4096 // received Sequences that are remembered
 	maxGivenUp  = 1024 // Interests that wait for GaveUp
+	deafAfter   = 8    // time-outs, and a packet given up, before anything is heard
 	history     = 64   // transmissions whose late acknowledgements still count
 	ackSize     = 12
 	txFieldSize = 12
@@ -32,7 +34,7 @@ const (
 
 // packet is a network packet of which fragments await acknowledgement.
 type packet struct {
-	left     int    // fragments not acknowledged
+	left     int    // fragments not acknowledged, and others that use the record
 	waiting  int    // fragments in the queue
 	dead     bool   // given up
 	interest []byte // the wire, if it is an Interest
@@ -90,6 +92,9 @@ type reliability struct {
 	// acknowledgements may come late.
 	base, first, next uint64
 	ring              []flight
+	heard             bool // the peer has the feature on
+	unheard           int  // time-outs before that was known
+	unheardPackets    int  // packets given up before
 	flying            int
 	lost              fifo // to be sent again
 	queue             fifo // not sent yet
@@ -129,6 +134,13 @@ func newReliability(cfg Reliability, first uint64) *reliability {
 	}
 }
 
+// deaf reports whether the peer seems not to have the feature. What it gets
+// says what it always says, lest the peer turns it on, but nothing waits for
+// acknowledgements or is repeated.
+func (r *reliability) deaf() bool {
+	return !r.heard && r.unheard >= deafAfter && r.unheardPackets > 0
+}
+
 func (r *reliability) deadline() ndn.Time { return min(r.timer, r.pumpAt, r.ackAt) }
 
 // receive handles the acknowledgements of a frame and notes its own. It says
@@ -144,6 +156,7 @@ func (r *reliability) receive(now ndn.Time, l *Link, in *ndn.LpPacket) bool {
 	if !in.HasTx {
 		return true
 	}
+	r.heard = true
 	if len(r.acks) == maxAcks {
 		// Nobody calls Tick. The peer will send these fragments again.
 		l.ctr.AcksDropped++
@@ -179,6 +192,7 @@ func (r *reliability) acked(now ndn.Time, tx uint64, ctr *Counters) {
 	if tx-r.base >= r.next-r.base {
 		return
 	}
+	r.heard = true
 	f := r.of(tx)
 	if f == nil || f.acked {
 		return
@@ -278,6 +292,7 @@ func (r *reliability) lose(f *fragment, ctr *Counters) {
 func (r *reliability) giveUp(f *fragment) {
 	p := f.pkt
 	p.dead = true
+	r.unheardPackets++
 	if len(p.interest) > 0 && r.givenN < maxGivenUp {
 		r.givenN++
 		// One more user of the record, until it has been told.
@@ -330,7 +345,7 @@ func (r *reliability) open(now ndn.Time, wire []byte, nack bool) bool {
 	} else {
 		r.freePkt = p.next
 	}
-	*p = packet{interest: p.interest[:0]}
+	*p = packet{interest: p.interest[:0], left: 1}
 	if !nack && isInterest(wire) {
 		p.interest = append(p.interest, wire...)
 	}
@@ -342,7 +357,7 @@ func (r *reliability) open(now ndn.Time, wire []byte, nack bool) bool {
 func (r *reliability) close() {
 	p := r.cur
 	r.cur = nil
-	if p.left == 0 {
+	if p.left--; p.left == 0 {
 		r.recyclePacket(p)
 	}
 }
@@ -359,7 +374,7 @@ func (r *reliability) send(now ndn.Time, l *Link, payload []byte, out *face.Fram
 	*f = fragment{pkt: r.cur, body: f.body[:0], gen: f.gen}
 	r.cur.left++
 	f.body, f.tx = appendBody(f.body, &l.hdr, payload)
-	if r.flying >= r.cfg.Window || r.lost.head != nil || r.queue.head != nil {
+	if r.closed() || r.lost.head != nil || r.queue.head != nil {
 		if r.cur.waiting++; r.cur.waiting == 1 {
 			r.queued++
 		}
@@ -428,6 +443,11 @@ func (r *reliability) transmit(now ndn.Time, l *Link, f *fragment, out *face.Fra
 	r.next++
 	out.Buf = b
 	l.sent(start, out)
+	if r.deaf() {
+		r.ground(f)
+		r.finish(f)
+		r.trim()
+	}
 }
 
 // appendAcks takes the n oldest acknowledgements.
@@ -453,9 +473,12 @@ func (r *reliability) grow() {
 	}
 }
 
+// closed reports whether the window lets nothing more out.
+func (r *reliability) closed() bool { return r.flying >= r.cfg.Window && !r.deaf() }
+
 // wantPump notes that fragments may be sent now, which needs a Tick.
 func (r *reliability) wantPump(now ndn.Time) {
-	if r.flying < r.cfg.Window && (r.lost.head != nil || r.queue.head != nil) {
+	if !r.closed() && (r.lost.head != nil || r.queue.head != nil) {
 		r.pumpAt = min(r.pumpAt, now)
 	}
 }
@@ -484,6 +507,7 @@ func (r *reliability) timeouts(now ndn.Time, ctr *Counters) {
 		if f := r.inFlight(t); f != nil && f.deadline <= now {
 			r.ground(f)
 			f.timeouts++
+			r.unheard++
 			r.lose(f, ctr)
 		}
 	}
@@ -499,7 +523,7 @@ func (r *reliability) timeouts(now ndn.Time, ctr *Counters) {
 // pump sends what the window allows: lost fragments first.
 func (r *reliability) pump(now ndn.Time, l *Link, out *face.Frames) {
 	r.pumpAt = ndn.Never
-	for r.flying < r.cfg.Window {
+	for !r.closed() {
 		var f *fragment
 		switch {
 		case r.lost.head != nil:

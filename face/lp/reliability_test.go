@@ -190,6 +190,50 @@ func TestTimeoutBackOffAndGivingUp(t *testing.T) {
 	}
 }
 
+// A peer without the feature gets what others get, after a few packets. Once
+// it has it, its acknowledgements count.
+func TestPeerThatDoesNotAcknowledge(t *testing.T) {
+	for _, cfg := range []Reliability{{}, {StopAndWait: true, MaxRetx: 5}, {Window: 4, MaxRetx: 8, Queue: 500}} {
+		l := New(reliable(cfg))
+		now, out := 1*ms, new(face.Frames)
+		first, told := true, false
+		for i := range 200 {
+			out.Reset()
+			wire := data(t, byte(i), 1000)
+			if i == 0 {
+				wire = interest(1)
+			}
+			err := l.Send(now, wire, nil, out)
+			if deaf := l.rel.deaf(); deaf && (err != nil || out.Len() != 1) {
+				t.Fatalf("%+v: packet %d: %v, %d frames", cfg, i, err, out.Len())
+			} else if deaf && first {
+				first = false
+				if _, told = l.GaveUp(); !told {
+					t.Errorf("%+v: nobody was told that the first Interest was given up", cfg)
+				}
+			}
+			for now = now.Add(50 * time.Millisecond); l.Deadline() <= now; {
+				out.Reset()
+				l.Tick(l.Deadline(), out)
+			}
+		}
+		if first || l.rel.flying != 0 || l.rel.queued != 0 || l.Deadline() != ndn.Never {
+			t.Errorf("%+v: deaf %v, %d in flight, %d queued", cfg, !first, l.rel.flying, l.rel.queued)
+		}
+		before := l.Counters().RetxExhausted
+		ack(l, now, l.rel.next-1)
+		if send(t, l, now, interest(7), nil); l.rel.flying != 1 {
+			t.Errorf("%+v: not reliable after an acknowledgement", cfg)
+		}
+		for l.Deadline() != ndn.Never {
+			tick(t, l)
+		}
+		if l.Counters().RetxExhausted != before+1 {
+			t.Errorf("%+v: %+v", cfg, l.Counters())
+		}
+	}
+}
+
 func TestBackOffHasACap(t *testing.T) {
 	l := New(reliable(Reliability{MaxRetx: 20}))
 	send(t, l, 1, interest(1), nil)
