@@ -54,9 +54,14 @@ func (r *Result) armsOf() []string {
 	return names
 }
 
-// Judged reports whether any check of the result was judged.
-func (r *Result) Judged() bool {
-	return slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.Unjudged })
+// Judged counts the checks that were judged.
+func (r *Result) Judged() (n int) {
+	for _, c := range r.Checks {
+		if !c.Unjudged {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *Result) markdown() []byte {

@@ -4,6 +4,7 @@ package cdn
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -85,12 +86,13 @@ type Fetched struct {
 	Err     error // why it is not complete and correct; nil if it is
 }
 
-// Gap is the longest time without content that began between from and to.
+// Gap is the longest time without content that began between from and to. What
+// never came lasts until the fetch was given up.
 func (f *Fetched) Gap(from, to time.Duration) time.Duration {
 	if f.Packets == nil {
 		return f.OrderedGap(from, to)
 	}
-	return longest(f.Packets, from, to)
+	return f.longest(slices.Clone(f.Packets), from, to)
 }
 
 // OrderedGap is that of content in order, as a reader of the output sees it.
@@ -99,10 +101,13 @@ func (f *Fetched) OrderedGap(from, to time.Duration) time.Duration {
 	for _, p := range f.Points {
 		at = append(at, p.At)
 	}
-	return longest(at, from, to)
+	return f.longest(at, from, to)
 }
 
-func longest(at []time.Duration, from, to time.Duration) (gap time.Duration) {
+func (f *Fetched) longest(at []time.Duration, from, to time.Duration) (gap time.Duration) {
+	if f.Err != nil {
+		at = append(at, f.Elapsed)
+	}
 	for i := 1; i < len(at); i++ {
 		if at[i-1] >= from && at[i-1] <= to {
 			gap = max(gap, at[i]-at[i-1])

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,10 @@ func TestGap(t *testing.T) {
 	}
 	if got := f.OrderedGap(0, 100*tick); got != 14*tick {
 		t.Errorf("in order: %v", got)
+	}
+	f.Err, f.Elapsed = errBroken, 90*tick
+	if packets, output := f.Gap(0, 100*tick), f.OrderedGap(0, 100*tick); packets != 86*tick || output != 70*tick {
+		t.Errorf("what never came: %v between packets, %v in the output", packets, output)
 	}
 }
 
@@ -121,6 +126,33 @@ func TestVerdict(t *testing.T) {
 	}
 	if got := l.failed("alone"); !strings.Contains(got, "web (1 of 1)") || strings.Contains(got, " ndn (1 of 1)") && !strings.Contains(got, "other ndn") {
 		t.Errorf("failed: %q", got)
+	}
+}
+
+// TestFinish: what never arrived, and what HTTP never gave a figure for, fails
+// also where the emulator was late.
+func TestFinish(t *testing.T) {
+	for _, c := range []struct {
+		asked, whole int
+		ok           bool
+	}{{3, 3, true}, {3, 2, false}, {0, 0, false}} {
+		l := &lab{Result: &cdnbench.Result{Scenario: "x", Reduced: true}, kinds: []Kind{{Name: "ndn"}}, late: true,
+			asked: map[string]int{"ndn": c.asked}, whole: map[string]int{"ndn": c.whole}}
+		l.expect("bytes", "", 2, 0, 1)
+		r := l.finish()
+		if err := r.Write(t.TempDir()); err != nil || r.OK != c.ok {
+			t.Errorf("%d of %d whole: ok %v, %v", c.whole, c.asked, r.OK, err)
+		}
+	}
+	l := &lab{Result: &cdnbench.Result{}, kinds: []Kind{{Name: "ndn"}, {Name: "web", HTTP: true}}}
+	if v, any := l.fastest("s"); !any || !math.IsNaN(v) {
+		t.Errorf("an HTTP arm without figures: %v, %v", v, any)
+	}
+	if l.kinds = l.kinds[:1]; len(l.side(true)) > 0 {
+		t.Error("there is no HTTP arm")
+	}
+	if _, any := l.fastest("s"); any {
+		t.Error("there is no HTTP arm to be held against")
 	}
 }
 

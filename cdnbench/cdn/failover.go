@@ -116,7 +116,7 @@ func measureFailure(ctx context.Context, t *trial, f failure, size int64) (err e
 	failed := time.Duration(-1)
 	var watch serving
 	var doErr error
-	r, err := t.fetch(ctx, limit(t.lab.t.Options, 2*time.Minute), Fetch{Object: t.lab.object(size), Resume: true, Progress: func(p Point) {
+	r, err := t.fetch(ctx, t.patience(2*time.Minute), Fetch{Object: t.lab.object(size), Resume: true, Progress: func(p Point) {
 		if failed >= 0 || doErr != nil {
 			return
 		}
@@ -131,6 +131,10 @@ func measureFailure(ctx context.Context, t *trial, f failure, size int64) (err e
 	}
 	if err != nil {
 		return err
+	}
+	if failed < 0 {
+		t.log = append(t.log, f.name+": the transfer ended before it")
+		return nil
 	}
 	t.keep(f.name, &r)
 	name := func(metric string) string { return fmt.Sprintf("%s: %s", f.name, metric) }

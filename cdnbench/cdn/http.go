@@ -267,6 +267,7 @@ func (a *httpArm) Fetch(ctx context.Context, f Fetch) (r Fetched, err error) {
 	}
 	switch {
 	case ctx.Err() != nil && f.Offset+r.Bytes < end:
+		r.Elapsed = time.Since(arrived.begin)
 		r.Err = fmt.Errorf("curl: not complete after %v: %w", r.Elapsed.Round(time.Millisecond), ctx.Err())
 	case r.Err == nil && arrived.sum() != want:
 		r.Err = errors.New("curl: the bytes that arrived are not those of the object")

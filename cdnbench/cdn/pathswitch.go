@@ -81,7 +81,7 @@ func measureDegraded(ctx context.Context, t *trial, size int64, degrade bool) (e
 	done := !degrade
 	var watch serving
 	var doErr error
-	f, err := t.fetch(ctx, limit(t.lab.t.Options, switchLimit), Fetch{Object: t.lab.object(size), Progress: func(p Point) {
+	f, err := t.fetch(ctx, t.patience(switchLimit), Fetch{Object: t.lab.object(size), Progress: func(p Point) {
 		if done {
 			return
 		}
@@ -138,7 +138,7 @@ func measureChanging(ctx context.Context, t *trial, size int64) (err error) {
 			}
 		}
 	})
-	f, err := t.fetch(ctx, limit(t.lab.t.Options, switchLimit), Fetch{Object: t.lab.object(size)})
+	f, err := t.fetch(ctx, t.patience(switchLimit), Fetch{Object: t.lab.object(size)})
 	close(stop)
 	wg.Wait()
 	if err == nil {

@@ -40,10 +40,11 @@ func (l *lab) find(lines ...string) {
 	}
 }
 
-// side lists the arms of one side that were measured: ndnpop's, or HTTP's.
+// side lists the arms of one side, whether or not they gave figures: ndnpop's,
+// or HTTP's.
 func (l *lab) side(http bool) (names []string) {
 	for _, k := range l.kinds {
-		if k.HTTP == http && !k.Peer && l.Arms[k.Name] != nil {
+		if k.HTTP == http && !k.Peer {
 			names = append(names, k.Name)
 		}
 	}
@@ -96,6 +97,17 @@ func (l *lab) best(http bool, metric string) (name string, value float64) {
 		}
 	}
 	return name, value
+}
+
+// fastest is the smallest median of a metric that an HTTP arm has, and whether
+// there are such arms: where none of them gave a figure it is no number, which
+// fails a check.
+func (l *lab) fastest(metric string) (value float64, any bool) {
+	name, value := l.best(true, metric)
+	if name == "" {
+		value = math.NaN()
+	}
+	return value, len(l.side(true)) > 0
 }
 
 // verdict compares the best arms of both sides, where less is better.

@@ -67,11 +67,11 @@ func reportTTFB(l *lab) {
 		l.expectTime(n+": first byte, cached, over the round trip to the edge", "at most 1.1 of it, discovery included",
 			l.median(n, "cached, ms")/ms(access), math.Inf(-1), 1.1)
 	}
-	if _, fresh := l.best(true, "cold, ms"); !math.IsInf(fresh, 1) {
+	if fresh, any := l.fastest("cold, ms"); any {
 		l.expectTime("first byte, cold, to that of HTTP over a fresh connection", "at most 1.1 P / (P + client-edge RTT), where P is the round trip to the origin",
 			l.median(l.ours(), "cold, ms")/fresh, math.Inf(-1), 1.1*ms(cold)/ms(cold+access))
 	}
-	if _, fresh := l.best(true, "cached, ms"); !math.IsInf(fresh, 1) {
+	if fresh, any := l.fastest("cached, ms"); any {
 		l.expectTime("first byte, cached, to that of HTTP over a fresh connection", "at most 1.1 P / (P + client-edge RTT), where P is the round trip to the edge",
 			l.median(l.ours(), "cached, ms")/fresh, math.Inf(-1), 1.1*ms(access)/ms(2*access))
 	}

@@ -189,6 +189,9 @@ func printResult(e *env, r *cdnbench.Result) error {
 			fmt.Fprintf(t, "  %s\t%.4g\t[%.4g..%.4g]\n", k, s.Median, s.Min, s.Max)
 		}
 	}
+	if err := t.Flush(); err != nil { // the checks have columns of their own
+		return err
+	}
 	for _, c := range r.Checks {
 		mark := "ok"
 		switch {
@@ -202,5 +205,12 @@ func printResult(e *env, r *cdnbench.Result) error {
 		}
 		fmt.Fprintf(t, "%s\t%s: %.4g\t(%s; %s)\n", mark, c.What, c.Measured, c.Band, c.Paper)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if n := r.Judged(); n < len(r.Checks) {
+		_, err := fmt.Fprintf(e.stdout, "%s: %d of %d checks were judged; this run does not show that the others are met\n", r.Scenario, n, len(r.Checks))
+		return err
+	}
+	return nil
 }

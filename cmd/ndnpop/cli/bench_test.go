@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"ndnpop/cdnbench"
 )
 
 // TestBenchList: what is listed is the same with and without --json.
@@ -19,6 +21,23 @@ func TestBenchList(t *testing.T) {
 	for _, s := range list {
 		if s.Name == "" || s.About == "" || !strings.Contains(table.out.String(), s.Name+" ") {
 			t.Errorf("%+v is not in the table", s)
+		}
+	}
+}
+
+// TestPrintResult: a run in which not everything was judged says so.
+func TestPrintResult(t *testing.T) {
+	for _, unjudged := range []bool{false, true} {
+		var out strings.Builder
+		r := &cdnbench.Result{Scenario: "x"}
+		r.Expect("bytes", "all", 1, 1, 1)
+		r.Expect("time", "short", 1, 0, 2)
+		r.Checks[1].Unjudged = unjudged
+		if err := printResult(&env{stdout: &out}, r); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "x: 1 of 2 checks were judged"); got != unjudged {
+			t.Errorf("unjudged %v:\n%s", unjudged, out.String())
 		}
 	}
 }
