@@ -373,3 +373,48 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// δ lies between what a queue of the path's own length adds, and what the
+// paper's event does.
+func TestDelta(t *testing.T) {
+	for rtt, leaves := range map[time.Duration]bool{43 * ms: false, 45 * ms: true} {
+		w := newWorld(Config{}, 1)
+		w.stays(t, 4*time.Second, 1e9)
+		w.rate, w.rtt = 40*mb, rtt
+		if _, _, ok := w.run(5*time.Second, 1e9); ok != leaves {
+			t.Errorf("%v of 20 ms: leaves %v", rtt, ok)
+		}
+	}
+}
+
+// The hold-down is for congestion; an interruption ends it.
+func TestHoldDown(t *testing.T) {
+	w := newWorld(Config{Elsewhere: 1000 * mb}, 2)
+	w.s.Switched(w.now, ID{Number: 1})
+	at := w.now.Add(1990 * ms)
+	if _, ok := w.s.Decide(at, Heavy, 1e9); ok {
+		t.Error("leaves within two seconds")
+	}
+	if _, ok := w.s.Decide(at, Interrupted, 1e9); !ok {
+		t.Error("stays with a silent one")
+	}
+	if _, ok := w.s.Decide(w.now.Add(2010*ms), Heavy, 1e9); !ok {
+		t.Error("stays after two seconds")
+	}
+}
+
+// Of two replicas, one that was left and returned to is not left for the other
+// within ten seconds.
+func TestOneReturn(t *testing.T) {
+	w := newWorld(Config{}, 2)
+	w.s.Switched(w.now, ID{Number: 1})
+	back := w.now.Add(3 * time.Second)
+	w.s.Switched(back, ID{Number: 0})
+	w.s.Refused(back, true)
+	if to, ok := w.s.Decide(back.Add(9990*ms), Interrupted, 1e9); ok {
+		t.Errorf("a second return, to %d", to)
+	}
+	if to, ok := w.s.Decide(back.Add(10010*ms), Interrupted, 1e9); !ok || to != 1 {
+		t.Errorf("after ten seconds: %d, %v", to, ok)
+	}
+}
