@@ -52,6 +52,8 @@ func reportCacheUse(l *lab, c cacheUse) {
 		l.expect("held by both intermediates after the second pull, MB", "the object and what came before the switch, within 1 %; in the paper NDN holds x + 100 MB, HTTP 200 MB",
 			held(2), 0.99*(mb+x), 1.01*(mb+x))
 	}
+	l.rough("held by both intermediates after the first pull, to the object", held(1)/mb, 0.9, 1.3)
+	l.rough("held by both intermediates after the second pull, to the object", held(2)/mb, 0.9, 1.6)
 	l.bars("held", "What both intermediates hold together; less is better.", "MB", []string{"after pull 1", "after pull 2"},
 		[]string{"pull 1: intermediates hold, MB", "pull 2: intermediates hold, MB"})
 	l.find(l.verdict("Held after two pulls", "pull 2: intermediates hold, MB", "MB"), l.verdict("First pull", "pull 1: completion, s", "s"),

@@ -144,6 +144,12 @@ func TestFinish(t *testing.T) {
 			t.Errorf("%d of %d whole: ok %v, %v", c.whole, c.asked, r.OK, err)
 		}
 	}
+	for late, want := range map[bool]int{false: 0, true: 1} {
+		l := &lab{Result: &cdnbench.Result{Scenario: "x", Reduced: true}, late: late}
+		if l.rough("bytes", 2, 0, 1); l.Judged() != want {
+			t.Errorf("late %v: %d rough checks are judged", late, l.Judged())
+		}
+	}
 	l := &lab{Result: &cdnbench.Result{}, kinds: []Kind{{Name: "ndn"}, {Name: "web", HTTP: true}}}
 	if v, any := l.fastest("s"); !any || !math.IsNaN(v) {
 		t.Errorf("an HTTP arm without figures: %v, %v", v, any)

@@ -84,6 +84,7 @@ func reportFailover(l *lab, size int64) {
 		l.expect(f+": arrived twice, MB", "nothing", get(f, "arrived twice, MB"), math.Inf(-1), 0)
 		l.expect(f+": more from the origins than undisturbed, MB", "at most what was under way at the failure",
 			get(f, "from the origins, MB")-get("undisturbed", "from the origins, MB"), math.Inf(-1), flight)
+		l.rough(f+": requests sent again by the consumer around the failure, to its window", get(f, "requests sent again around the failure")/float64(l.t.window()), 0, 0.5)
 		l.expectTime(f+": longer than undisturbed, s", "at most 0.5 s", get(f, "completion, s")-get("undisturbed", "completion, s"), math.Inf(-1), 0.5)
 	}
 	var labels, gaps, times []string

@@ -269,6 +269,14 @@ func (l *lab) expectTime(what, paper string, measured, low, high float64) {
 	l.Checks[len(l.Checks)-1].Unjudged = l.Reduced
 }
 
+// rough holds against a band that a busy machine does not leave, but a broken
+// program does: for reduced runs that judge nothing else.
+func (l *lab) rough(what string, measured, low, high float64) {
+	if l.late {
+		l.Expect("roughly: "+what, "a wide band, judged on a busy machine too", measured, low, high)
+	}
+}
+
 // finish completes the result. That bytes arrive, all and the right ones, needs
 // no emulator that keeps up: it is judged whatever else is.
 func (l *lab) finish() *cdnbench.Result {
@@ -277,7 +285,7 @@ func (l *lab) finish() *cdnbench.Result {
 		float64(l.whole[ours])/float64(l.asked[ours]), 1, 1)
 	switch {
 	case l.late:
-		l.Findings = "Only whether all bytes arrived is judged here: the machine was too busy for the emulator to keep up, and the run is a reduced one.\n" + l.Findings
+		l.Findings = "The machine was too busy for the emulator to keep up, and the run is a reduced one: it judges whether all bytes arrived and what such a machine cannot change, and shows the rest.\n" + l.Findings
 	case l.Reduced:
 		l.Findings = "A reduced run: it judges bytes and repetitions, and shows times.\n" + l.Findings
 	}
