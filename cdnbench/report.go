@@ -2,15 +2,18 @@ package cdnbench
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -54,6 +57,17 @@ func (r *Result) armsOf() []string {
 	return names
 }
 
+// Number writes a figure with so many significant digits, and without an
+// exponent where it is large.
+func Number(v float64, digits int) string {
+	if math.Abs(v) >= math.Pow10(digits)-0.5 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', digits, 64)
+}
+
+func number(v float64) string { return Number(v, 4) }
+
 // Judged counts the checks that were judged.
 func (r *Result) Judged() (n int) {
 	for _, c := range r.Checks {
@@ -80,7 +94,7 @@ func (r *Result) markdown() []byte {
 	if len(r.Checks) > 0 {
 		b.WriteString("\n## Checks\n\n| check | paper or target | measured | band | |\n|---|---|--:|---|---|\n")
 		for _, c := range r.Checks {
-			fmt.Fprintf(&b, "| %s | %s | %.4g | %s | %s |\n", c.What, c.Paper, c.Measured, c.Band, mark(c))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.What, c.Paper, number(c.Measured), c.Band, mark(c))
 		}
 		for _, c := range r.Checks {
 			if c.Known != "" {
@@ -92,7 +106,7 @@ func (r *Result) markdown() []byte {
 	for _, a := range r.armsOf() {
 		for _, m := range r.metricsOf() {
 			if s, ok := r.Arms[a][m]; ok {
-				fmt.Fprintf(&b, "| %s | %s | %.4g [%.4g..%.4g] |\n", a, m, s.Median, s.Min, s.Max)
+				fmt.Fprintf(&b, "| %s | %s | %s [%s..%s] |\n", a, m, number(s.Median), number(s.Min), number(s.Max))
 			}
 		}
 	}
@@ -103,20 +117,29 @@ func (r *Result) markdown() []byte {
 var indexText string
 
 // WriteIndex writes DIR/index.html from all results below DIR: one page that
-// needs no network.
-func WriteIndex(dir string) error {
+// needs no network. Scenarios come in the order given, others after them.
+func WriteIndex(dir string, order ...string) error {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", resultFile))
 	if err != nil {
 		return err
 	}
+	rank := func(path string) int {
+		i := slices.Index(order, filepath.Base(filepath.Dir(path)))
+		return (i + len(order) + 1) % (len(order) + 1) // what is not listed is last
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	type figure struct {
 		SVG     template.HTML
 		Caption string
 	}
+	type paragraph struct {
+		Head  string
+		Lines []string
+	}
 	type row struct{ Arm, Metric, Value string }
 	type section struct {
 		*Result
-		Paragraphs []struct{ Head, Text string }
+		Paragraphs []paragraph
 		Figures    []figure
 		Rows       []row
 	}
@@ -135,7 +158,7 @@ func WriteIndex(dir string) error {
 			{"Question", r.Question}, {"Set-up", r.Setup}, {"What it says", r.Findings}, {"Calibrated", r.Calibrated},
 		} {
 			if p.Text != "" {
-				s.Paragraphs = append(s.Paragraphs, p)
+				s.Paragraphs = append(s.Paragraphs, paragraph{p.Head, strings.Split(strings.TrimSpace(p.Text), "\n")})
 			}
 		}
 		for _, p := range r.Plots {
@@ -153,13 +176,13 @@ func WriteIndex(dir string) error {
 		for _, a := range r.armsOf() {
 			for _, m := range r.metricsOf() {
 				if v, ok := r.Arms[a][m]; ok {
-					s.Rows = append(s.Rows, row{a, m, fmt.Sprintf("%.4g [%.4g..%.4g]", v.Median, v.Min, v.Max)})
+					s.Rows = append(s.Rows, row{a, m, fmt.Sprintf("%s [%s..%s]", number(v.Median), number(v.Min), number(v.Max))})
 				}
 			}
 		}
 		all = append(all, s)
 	}
-	t, err := template.New("index").Funcs(template.FuncMap{"mark": mark}).Parse(indexText)
+	t, err := template.New("index").Funcs(template.FuncMap{"mark": mark, "number": number}).Parse(indexText)
 	if err != nil {
 		return err
 	}

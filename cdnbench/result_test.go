@@ -124,6 +124,35 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestIndexOrder: scenarios stand as listed, others after them, and large
+// figures without an exponent.
+func TestIndexOrder(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		r := sampleResult()
+		r.Scenario, r.Findings = name, "one\ntwo"
+		r.Add(1, "ours", "bytes", 12345)
+		if err := r.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := WriteIndex(dir, "c", "b"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	at := func(name string) int { return strings.Index(page, `<h2 id="`+name+`">`) }
+	if !(0 < at("c") && at("c") < at("b") && at("b") < at("a")) {
+		t.Errorf("sections at %d, %d, %d", at("c"), at("b"), at("a"))
+	}
+	if !strings.Contains(page, "12345 [") || !strings.Contains(page, "<li>two</li>") {
+		t.Error("a large figure, or a line of the findings, is not on the page as it should be")
+	}
+}
+
 func TestKnownMisses(t *testing.T) {
 	if _, err := knownMisses(); err != nil {
 		t.Fatal(err)

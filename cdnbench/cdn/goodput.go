@@ -43,7 +43,8 @@ func runGoodput(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 	if !o.Quick {
 		kinds = append(kinds, ndnd())
 	}
-	if err := l.each(ctx, jobs(kinds, measureSizes)); err != nil {
+	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error { return measureSizes(ctx, t, math.MaxInt64) }))
+	if err != nil {
 		return nil, err
 	}
 	l.Summarise()
@@ -57,8 +58,16 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		return nil, err
 	}
 	defer closing(l, &err)
-	err = l.each(ctx, jobs(transferKinds(o), func(ctx context.Context, t *trial) error {
-		if err := measureSizes(ctx, t); err != nil {
+	kinds := transferKinds(o)
+	untuned := ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})
+	if o.Quick {
+		kinds = append(kinds, untuned)
+	}
+	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
+		if o.Quick && t.kind.Name == untuned.Name { // it is slow
+			return measureSizes(ctx, t, quickSizes[1])
+		}
+		if err := measureSizes(ctx, t, math.MaxInt64); err != nil {
 			return err
 		}
 		// The same without loss, from empty caches.
@@ -164,10 +173,11 @@ func transferKinds(o cdnbench.Options) []Kind {
 	}, atsKinds(o.Quick, false)...))
 }
 
-// measureSizes fetches each object cold and from the edge's cache.
-func measureSizes(ctx context.Context, t *trial) error {
+// measureSizes fetches each object that is no larger than largest, cold and from
+// the edge's cache.
+func measureSizes(ctx context.Context, t *trial, largest int64) error {
 	for _, o := range t.lab.t.Objects {
-		if o.Size == warmSize {
+		if o.Size == warmSize || o.Size > largest {
 			continue
 		}
 		for _, state := range []string{"cold", "cached"} {

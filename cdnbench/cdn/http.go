@@ -120,6 +120,15 @@ func startHTTP(ctx context.Context, t *Topology, c httpConfig) (_ Arm, err error
 		if err := h.SetCongestionControl(c.congestion); err != nil {
 			return nil, err
 		}
+		// A tuned server does not forget what a connection can carry when it has
+		// been idle for a moment.
+		forget := "0"
+		if c.paper {
+			forget = "1"
+		}
+		if err := h.Sysctl("net.ipv4.tcp_slow_start_after_idle", forget); err != nil {
+			return nil, err
+		}
 	}
 	kind := web.Nginx
 	if c.paper {

@@ -32,6 +32,10 @@ type lab struct {
 	// How many fetches of each arm counted, and how many of them brought all
 	// bytes of the object, and the right ones.
 	asked, whole map[string]int
+	// What the calibrations saw: probes, how many of them were lost, or should
+	// have been, and by what share a round trip was off at the most.
+	probes, lost  int
+	wantLost, off float64
 }
 
 const (
@@ -174,6 +178,10 @@ func (l *lab) each(ctx context.Context, jobs []job) error {
 		}
 		for _, c := range l.t.calibration {
 			l.Add(run, "emulator", "RTT of "+c.Link+", ms", ms(c.RTT))
+			l.Add(run, "emulator", "loss of "+c.Link+", %", 100*c.Loss)
+			l.probes, l.lost = l.probes+c.Sent, l.lost+c.Sent-c.Echoed
+			l.wantLost += c.WantLoss * float64(c.Sent)
+			l.off = max(l.off, math.Abs(float64(c.RTT)/float64(c.WantRTT)-1))
 		}
 		for _, j := range jobs {
 			if err := l.try(ctx, run, j); err != nil {
@@ -289,6 +297,8 @@ func (l *lab) finish() *cdnbench.Result {
 	case l.Reduced:
 		l.Findings = "A reduced run: it judges bytes and repetitions, and shows times.\n" + l.Findings
 	}
+	l.find(fmt.Sprintf("The links themselves, measured before each run: round trips were off by %.2g %% at the most, %d of %d probes were lost (%.2g were to be expected).",
+		100*l.off, l.lost, l.probes, l.wantLost))
 	if len(l.refused) > 0 {
 		l.find("The emulator of the links did not keep up, so that these do not count: " + strings.Join(l.refused, ", ") + ".")
 	}

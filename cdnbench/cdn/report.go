@@ -20,15 +20,24 @@ func (l *lab) describe(question, setup string) {
 	if !l.t.Lossless {
 		loss = "The first link loses 0.08 % of the packets in each direction, the others 0.01 %, at random, and each arm of a run meets the same dice."
 	}
-	l.Setup = fmt.Sprintf("A client reaches an edge cache over %v ms of round trip; the edge reaches two intermediate caches over %v ms, and they two origins over %v and %v ms. "+
-		"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each.\n"+
-		"ndnpop: a forwarder at each node, UDP between them, segments of %d bytes with a digest signature, a producer at each origin; caches may answer for an hour, as with HTTP. "+
-		"Reliable links: neighbours repair what their link loses, the consumer takes nothing for lost before a second has passed and has at most %d segments outstanding, a quarter more than the path holds; "+
-		"the other arms are as the programs come. "+
-		"ndnd: its forwarder and tools; its times include the start of the program, which says none itself.\n"+
-		"HTTP: Apache Traffic Server at edge and intermediates, nginx (as in the paper: httpd) at the origins, curl at the client; tuned means read-while-writer, short time-outs, dead parents avoided; "+
-		"fresh means a new connection of the client, kept one that is open.\nAll programs and the links run on one machine; a run for which the links' emulator was late does not count.\n",
-		ms(l.t.Read(accessRTT)), ms(l.t.Read(midRTT)), ms(l.t.Read(originRTT)), ms(l.t.Read(origin2RTT)), queues, loss, float64(l.t.CacheBytes)/1e9, ndnSegment, l.t.window()) + setup
+	untuned := "The other arms of ndnpop are as the program comes."
+	if l.Reduced {
+		untuned = "This is a reduced run; a full one has more arms of both sides, among them more of ndnpop as it comes."
+	}
+	l.Setup = setup + "\n" + fmt.Sprintf(
+		"Links: a client reaches an edge cache over %v ms of round trip; the edge reaches two intermediate caches over %v ms, and they two origins over %v and %v ms. "+
+			"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each.\n",
+		ms(l.t.Read(accessRTT)), ms(l.t.Read(midRTT)), ms(l.t.Read(originRTT)), ms(l.t.Read(origin2RTT)), queues, loss, float64(l.t.CacheBytes)/1e9) + fmt.Sprintf(
+		"ndnpop: a forwarder at each node, UDP between them, a producer at each origin, segments of %d bytes with a digest that the client verifies. An arm's name gives the forwarding strategy and the client's congestion control. "+
+			"It starts with ten segments, %d kB; TCP with ten packets, 14.6 kB, which costs HTTP a few round trips at small sizes (the arm \"TCP's first window\" starts with as many bytes). "+
+			"Reliable links: set up by an operator who knows the path. Neighbours repair what their link loses (up to %d times), the client takes nothing for lost before a second has passed and has at most %d segments outstanding, a quarter more than the path holds. TCP is told nothing of the kind. %s\n",
+		ndnSegment, 10*ndnSegment/1000, linkRetries, l.t.window(), untuned) +
+		"ndnd: its forwarder and tools; its times include the start of the program, which says none itself.\n" +
+		"HTTP: Apache Traffic Server at edge and intermediates, nginx (as in the paper: httpd) at the origins, curl at the client, over plain TCP with the named congestion control. As in the paper: the server's defaults. " +
+		"Tuned: one fill serves all who ask meanwhile, large objects stay in memory, connections between servers are kept and do not slow down when idle, a dead or silent parent is left soon. Slices: objects are kept in blocks. " +
+		"Fresh means a new connection of the client, kept one that is open; TCP Fast Open and QUIC, which would save a fresh one a round trip, are not used, and neither is TLS, which would cost one or two.\n" +
+		"Both sides: caches may answer for an hour without asking the origin. Each arm is started with empty caches and fetches 20 kB twice before anything counts, so that servers know their neighbours. " +
+		"All programs and the links run on one machine; a run for which the links' emulator was late is repeated, and then does not count."
 }
 
 // find adds lines to the findings.
@@ -66,13 +75,13 @@ func (l *lab) ranking(what, metric, unit string) string {
 			all = append(all, entry{k.Name, s.Median})
 		}
 	}
-	if len(all) == 0 {
+	if len(all) <= 2 { // the verdict has them
 		return ""
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
 	var out []string
 	for _, e := range all {
-		out = append(out, fmt.Sprintf("%s %.3g %s", e.name, e.value, unit))
+		out = append(out, fmt.Sprintf("%s %s %s", e.name, cdnbench.Number(e.value, 3), unit))
 	}
 	return what + ", all arms: " + strings.Join(out, "; ") + "."
 }
@@ -114,19 +123,20 @@ func (l *lab) fastest(metric string) (value float64, any bool) {
 func (l *lab) verdict(what, metric, unit string) string {
 	a, ours := l.best(false, metric)
 	b, theirs := l.best(true, metric)
+	our, their := cdnbench.Number(ours, 3)+" "+unit, cdnbench.Number(theirs, 3)+" "+unit
 	switch {
 	case a == "" && b == "":
 		return ""
 	case a == "":
-		return fmt.Sprintf("%s: no arm of ndnpop completed; %s needs %.3g %s.", what, b, theirs, unit)
+		return fmt.Sprintf("%s: no arm of ndnpop completed; %s needs %s.", what, b, their)
 	case b == "":
-		return fmt.Sprintf("%s: %s with %.3g %s; no HTTP arm completed.", what, a, ours, unit)
+		return fmt.Sprintf("%s: %s with %s; no HTTP arm completed.", what, a, our)
 	case math.Abs(ours-theirs) <= 0.02*theirs:
-		return fmt.Sprintf("%s: %s with %.3g %s and %s with %.3g %s are level.", what, a, ours, unit, b, theirs, unit)
+		return fmt.Sprintf("%s: %s with %s and %s with %s are level.", what, a, our, b, their)
 	case ours < theirs:
-		return fmt.Sprintf("%s: ndnpop is ahead (%s %.3g %s, %s %.3g %s).", what, a, ours, unit, b, theirs, unit)
+		return fmt.Sprintf("%s: ndnpop is ahead (%s %s, %s %s).", what, a, our, b, their)
 	}
-	return fmt.Sprintf("%s: ndnpop is behind by %.0f %% (%s %.3g %s, %s %.3g %s).", what, 100*(ours/theirs-1), a, ours, unit, b, theirs, unit)
+	return fmt.Sprintf("%s: ndnpop is behind by %.0f %% (%s %s, %s %s).", what, 100*(ours/theirs-1), a, our, b, their)
 }
 
 // failed says which arms did not complete everything.

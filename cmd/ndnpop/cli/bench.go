@@ -156,7 +156,11 @@ the run is killed, the next one removes what it left.`,
 				}
 				ok = ok && r.OK
 			}
-			if err := cdnbench.WriteIndex(out); err != nil {
+			var order []string
+			for _, s := range scenarios() {
+				order = append(order, s.Name())
+			}
+			if err := cdnbench.WriteIndex(out, order...); err != nil {
 				return err
 			}
 			if !ok {
