@@ -29,6 +29,7 @@ type Cubic struct {
 	k            float64 // seconds
 	t0           ndn.Time
 	west         float64
+	idle         ndn.Time // since when the window is not used up, 0: it is
 }
 
 // NewCubic makes a Cubic with a first window of 10.
@@ -44,7 +45,19 @@ func NewCubic(p Params) (Controller, error) {
 
 // OnData implements Controller.
 func (c *Cubic) OnData(s *Sample) {
-	if s.Marked || !s.CwndLimited {
+	if !s.CwndLimited {
+		if !c.idle.IsSet() {
+			c.idle = s.Now
+		}
+		return
+	}
+	if c.idle.IsSet() {
+		// Time in which the window was not used is none in which it grew (RFC
+		// 9438, section 5.8).
+		c.t0 += s.Now - max(c.idle, c.t0)
+		c.idle = 0
+	}
+	if s.Marked {
 		return
 	}
 	if c.cwnd < c.ssthresh {
@@ -89,7 +102,7 @@ func (c *Cubic) OnPathChange(p *PathChange) {
 	if p.Replica {
 		c.restart(p.Window)
 		c.ss = hystart{}
-		c.avoiding, c.wmax, c.lastWm, c.k, c.t0, c.west = false, 0, 0, 0, 0, 0
+		c.avoiding, c.wmax, c.lastWm, c.k, c.t0, c.west, c.idle = false, 0, 0, 0, 0, 0, 0
 	}
 }
 

@@ -136,6 +136,25 @@ func TestCubicBounds(t *testing.T) {
 	}
 }
 
+// RFC 9438, section 5.8: a pause of the application is not time in which the
+// window grew.
+func TestCubicPause(t *testing.T) {
+	grown := func(pause time.Duration) float64 {
+		c, _ := NewCubic(Params{InitCwnd: 1000, InitSsthresh: 1})
+		now := ndn.Time(time.Second)
+		c.OnLoss(&Loss{Now: now, NewEvent: true})
+		feed(c, now.Add(ms), 100, 100*ms)
+		for at := 2 * ms; at < pause; at += 100 * ms {
+			c.OnData(&Sample{Now: now.Add(at), SRTT: 100 * ms, RTT: 100 * ms})
+		}
+		feed(c, now.Add(2*ms+pause), 700, 100*ms)
+		return c.Cwnd()
+	}
+	if with, without := grown(time.Minute), grown(0); math.Abs(with-without) > 1 {
+		t.Errorf("window %.1f after a pause, %.1f without it", with, without)
+	}
+}
+
 func mpcOn(t *testing.T, low, mean, high float64) *Mpc {
 	t.Helper()
 	c, err := NewMpc(Params{Seed: 1})
