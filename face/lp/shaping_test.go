@@ -160,6 +160,22 @@ func TestShaperDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestShaperBetween: what the other end leaves of its share is ours by the
+// square.
+func TestShaperBetween(t *testing.T) {
+	s := newShaper(Shaping{Out: 10e6, In: 10e6})
+	s.outInterest, s.inInterest, s.outData, s.inData = 50, 50, 1000, 1000
+	most, least := 10e6/20, 10e6/21.0
+	expected := 0.98 * 10e6 / 21
+	s.windowEnds = ndn.Time(time.Hour)
+	for share, want := range map[float64]float64{0: most, 0.5: least + (most-least)/4, 0.9: least + (most-least)/100, 1: least} {
+		s.observed = share * expected
+		if got := s.rate(1); math.Abs(got-0.98*want) > 1 {
+			t.Errorf("with %g of its share: %.0f, want %.0f", share, got, 0.98*want)
+		}
+	}
+}
+
 // TestShaperBesideReliability: an Interest that waits for the window of the
 // reliability feature has used its turn all the same.
 func TestShaperBesideReliability(t *testing.T) {
