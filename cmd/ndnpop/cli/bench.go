@@ -123,7 +123,7 @@ the run is killed, the next one removes what it left.`,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			found, err := cdnbench.Find(scenarios(), expand(args))
 			if err != nil {
-				return withCode(exitUsage, err)
+				return withCode(exitUsage, fmt.Errorf("%w; or a group: papers, cdn, all", err))
 			}
 			if o.Runs < 0 {
 				return withCode(exitUsage, fmt.Errorf("--runs %d: want 1 or more", o.Runs))
@@ -139,6 +139,13 @@ the run is killed, the next one removes what it left.`,
 			if err := os.MkdirAll(o.Cache, 0o755); err != nil {
 				return err
 			}
+			if err := writable(out); err != nil {
+				return err
+			}
+			var order []string
+			for _, s := range scenarios() {
+				order = append(order, s.Name())
+			}
 			ok := true
 			for _, s := range found {
 				r, err := s.Run(c.Context(), o)
@@ -151,17 +158,13 @@ the run is killed, the next one removes what it left.`,
 				if err := r.Write(out); err != nil {
 					return err
 				}
+				if err := cdnbench.WriteIndex(out, order...); err != nil {
+					return err
+				}
 				if err := printResult(e, r); err != nil {
 					return err
 				}
 				ok = ok && r.OK
-			}
-			var order []string
-			for _, s := range scenarios() {
-				order = append(order, s.Name())
-			}
-			if err := cdnbench.WriteIndex(out, order...); err != nil {
-				return err
 			}
 			if !ok {
 				return errors.New("some figures miss their bands; they are marked MISS above")
@@ -175,6 +178,19 @@ the run is killed, the next one removes what it left.`,
 	c.Flags().BoolVar(&o.Quick, "quick", false, "a reduced set")
 	c.Flags().BoolVar(&o.OneWay, "one-way", false, "cdn: read the delays of the paper's topology as one way, not round trip")
 	return c
+}
+
+// writable makes a directory, and fails now if hours later nothing could be
+// written to it.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".ndnpop-")
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // printResult prints the medians of each arm, and the checks.

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,5 +41,21 @@ func TestPrintResult(t *testing.T) {
 		if got := strings.Contains(out.String(), "x: 1 of 2 checks were judged"); got != unjudged {
 			t.Errorf("unjudged %v:\n%s", unjudged, out.String())
 		}
+	}
+}
+
+// TestBenchRunRefuses: what cannot end well fails before anything runs.
+func TestBenchRunRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := begin(t, nil, "bench", "run", "marking", "--quick", "--out", filepath.Join(file, "x"))
+	if code := out.wait(); code != exitFailed || !strings.Contains(out.err.String(), "--out") || out.out.String() != "" {
+		t.Errorf("a directory that cannot be made: %d, %q, %q", code, out.err.String(), out.out.String())
+	}
+	unknown := begin(t, nil, "bench", "run", "cnd")
+	if code := unknown.wait(); code != exitUsage || !strings.Contains(unknown.err.String(), "cdn-ttfb") || !strings.Contains(unknown.err.String(), "papers, cdn, all") {
+		t.Errorf("an unknown scenario: %d, %q", code, unknown.err.String())
 	}
 }
