@@ -245,6 +245,10 @@ func TestGiveUpMovesOn(t *testing.T) {
 	if s := r.Share(b, 1200*ms, 3*time.Second); s != 1 {
 		t.Errorf("share of b: %v", s)
 	}
+	// One is evidence enough where nothing was heard since.
+	if n := r.Count(a, time.Second, 1200*ms); n > 2 {
+		t.Errorf("%d Interests to the link that gives them up", n)
+	}
 }
 
 func TestNothingElseToTry(t *testing.T) {
@@ -391,5 +395,35 @@ func TestFaceThatComesUpIsNotSilent(t *testing.T) {
 	}
 	if s := r.Share(a, 3100*ms, 5*time.Second); s != 1 {
 		t.Errorf("share of the one that is up again: %v", s)
+	}
+}
+
+func TestLossAmongDataIsTheConsumers(t *testing.T) {
+	// What it repeats goes the same way, which answers all others, once. Only after
+	// the last Data is there silence.
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Loss: .05})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 10000, Every: ms, Resend: 100 * ms})
+	r.Run(12 * time.Second)
+	if n := len(r.Sends); n > con.Sent+5 || con.Resent < 400 || r.Share(a, 0, 12*time.Second) != 1 {
+		t.Errorf("%d Interests for %d, %d of them repetitions", n, con.Sent, con.Resent)
+	}
+	if n := r.Count(b, 0, 12*time.Second); n > con.Resent/10 {
+		t.Errorf("%d of %d repetitions elsewhere", n, con.Resent)
+	}
+}
+
+func TestRepetitionsAreNoMeasurement(t *testing.T) {
+	r := recorder(t)
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 1})
+	for i := uint64(4); i < 20; i++ {
+		r.At(time.Duration(i)*100*ms+60*ms, func() { con.Repeat(i) })
+	}
+	r.Run(2 * time.Second)
+	rep, _, _ := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+	if rtt := rep.Rows[0].Cells[0]; con.Resent != 16 || rtt < 99 || rtt > 101 {
+		t.Errorf("%v ms after %d repetitions", rtt, con.Resent)
 	}
 }

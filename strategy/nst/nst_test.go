@@ -331,3 +331,15 @@ func TestRequestThatIsRepeatedIsOne(t *testing.T) {
 	}
 	wantAll(t, r, b, 100*ms, sec)
 }
+
+func TestSingleGiveUpsMoveNothing(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Loss: .01, GiveUp: 30 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.Run(20 * sec)
+	wantAll(t, r, a, 0, 20*sec)
+	if len(con.Nacks) < 20 {
+		t.Errorf("only %d were given up", len(con.Nacks))
+	}
+}

@@ -124,3 +124,34 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+// TestNobodyLearnsUnasked: an announcement that comes with the Data of an
+// Interest that was not for discovery is not believed, and goes no further.
+func TestNobodyLearnsUnasked(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		r := recorder(t)
+		a := r.AddHop(strategytest.Hop{Name: "a", Silent: true})
+		con := r.AddConsumer(strategytest.Consumer{Segments: 1, Remote: true, NonDiscovery: !asked})
+		r.At(50*ms, func() {
+			var p ndn.Packet
+			f := ndn.LpFields{Announcement: data(t, ndn.MustName(strategytest.Prefix+"/32=PA").AppendNumber(ndn.TypeVersion, 1))}
+			if err := p.Parse(data(t, con.Name(0)), &f); err != nil {
+				t.Fatal(err)
+			}
+			r.Shard().Receive(r.Time(r.Now()), a.Face(), &p)
+		})
+		r.Run(100 * ms)
+		if len(con.Arrivals) != 1 || con.Arrivals[0].Announced != asked || (r.Announced() == 1) != asked {
+			t.Errorf("asked %v: %+v, %d announcements", asked, con.Arrivals, r.Announced())
+		}
+	}
+}
+
+func data(t *testing.T, n ndn.Name) []byte {
+	t.Helper()
+	b, err := ndn.AppendData(nil, &ndn.DataFields{Name: n}, ndn.DigestSigner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
