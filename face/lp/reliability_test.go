@@ -570,3 +570,26 @@ func TestLateAcksAreHeard(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// Consumers repeat after a second: the link's first repair comes before.
+func TestFirstRepairComesBeforeTheConsumers(t *testing.T) {
+	l := New(reliable(Reliability{}))
+	send(t, l, 1000*ms, interest(1), nil)
+	if at, out := tick(t, l); at != 1250*ms || out.Len() != 1 {
+		t.Errorf("%d frames at %v", out.Len(), at)
+	}
+}
+
+// A peer that starts anew counts from the same Sequence as before.
+func TestDuplicatesAreForgotten(t *testing.T) {
+	a, b := New(reliable(Reliability{})), New(reliable(Reliability{}))
+	frames := send(t, a, 1000*ms, interest(1), nil)
+	for _, c := range []struct {
+		at   ndn.Time
+		want int
+	}{{1000 * ms, 1}, {1500 * ms, 0}, {60000 * ms, 1}, {60001 * ms, 0}} {
+		if got := receive(t, b, c.at, frames); len(got) != c.want {
+			t.Errorf("at %v: %d packets, want %d", c.at, len(got), c.want)
+		}
+	}
+}

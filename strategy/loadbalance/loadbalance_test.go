@@ -188,3 +188,18 @@ func TestGivenUpCountsAsUnanswered(t *testing.T) {
 		t.Errorf("%d Interests to a link that gives them up", n)
 	}
 }
+
+func TestCongestionNacksMoveShares(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Nacks: ndn.NackCongestion})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.Run(200 * ms) // a step of 3 percent each: a few dozen leave a third
+	if s := r.Share(a, 0, 200*ms); s < .2 {
+		t.Errorf("all moved at once: %v", s)
+	}
+	r.Run(2 * sec)
+	if s := r.Share(b, sec, 2*sec); s < .9 || len(con.Nacks) > 0 {
+		t.Errorf("share of b %v, Nacks %v", s, con.Nacks)
+	}
+}

@@ -343,3 +343,30 @@ func TestSingleGiveUpsMoveNothing(t *testing.T) {
 		t.Errorf("only %d were given up", len(con.Nacks))
 	}
 }
+
+func TestCongestionThatOneLeftIsRemembered(t *testing.T) {
+	r := recorder(t, "function~congestion")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 1, RTT: 20 * ms, Jitter: 20 * ms})
+	one := r.AddConsumer(strategytest.Consumer{Object: "one", Every: 5 * ms})
+	r.AddConsumer(strategytest.Consumer{Object: "two", Every: 5 * ms}) // goes on measuring a
+	r.At(sec, func() { a.RTT = 60 * ms })
+	r.At(2*sec, one.SelectReplica)
+	r.At(2100*ms, func() { a.RTT = 20 * ms })
+	for name, start := range map[string]time.Duration{"three": 5 * sec, "four": 13 * sec} {
+		r.AddConsumer(strategytest.Consumer{Object: name, Segments: 10, Start: start})
+	}
+	r.Run(15 * sec)
+	seen := 0
+	for _, s := range r.Sends {
+		object := s.Name.Prefix(2)
+		if three := object.String() == "/p/three"; three || object.String() == "/p/four" {
+			if seen++; (s.Hop == a) == three {
+				t.Errorf("%v", s)
+			}
+		}
+	}
+	if seen != 20 {
+		t.Errorf("%d Interests", seen)
+	}
+}

@@ -336,3 +336,22 @@ func TestAdHocFaces(t *testing.T) {
 		})
 	}
 }
+
+// TestFullQueueIsCongestion: where there is a route and its queue is full, the
+// consumer does not hear that there is none.
+func TestFullQueueIsCongestion(t *testing.T) {
+	each(t, func(t *testing.T, r *strategytest.Recorder) {
+		r.AddHop(strategytest.Hop{Name: "a", Cost: 1, Refuse: true})
+		con := r.AddConsumer(strategytest.Consumer{Segments: 3, Window: 3})
+		r.Run(10 * time.Second)
+		if n := r.Refused[strategy.RefusedQueue]; n < 3 {
+			t.Errorf("%d refused", n)
+		}
+		for _, reason := range con.Nacks {
+			if reason != ndn.NackCongestion {
+				t.Errorf("Nack %v", reason)
+			}
+		}
+		drained(t, r)
+	})
+}
