@@ -123,3 +123,32 @@ func TestSeedsInParallel(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestEveryStrategyRepeats what it did with the same seed, over losses,
+// reliable links and failures.
+func TestEveryStrategyRepeats(t *testing.T) {
+	for _, f := range strategies.Builtin() {
+		once := func() []byte {
+			var trace bytes.Buffer
+			n := sim.New(sim.Config{Seed: 5, Strategies: strategies.Builtin(), Strategy: f.FullName().String(), Trace: &trace})
+			l := sim.LinkConfig{Params: sim.Params{Rate: 10e6, Delay: 5 * ms, Jitter: 2 * ms, Reorder: true, Loss: 0.01, Queue: 30_000}}
+			reliable := l
+			reliable.Reliability.On, reliable.MTU = true, 1400
+			c := n.CDN(sim.CDNConfig{Edges: 2, ClientsPerEdge: 2, Mids: 3, MidsPerEdge: 2, Origins: 2, Access: reliable, Metro: l, Core: l})
+			for _, o := range c.Origins {
+				n.AddProducer(o, sim.ProducerConfig{Prefix: "/cdn", Size: 3e5, Segment: 4000})
+			}
+			for i, x := range c.Clients {
+				n.AddFetch(x, sim.FetchConfig{Name: []string{"/cdn/a", "/cdn/b"}[i%2], Start: time.Duration(i) * 20 * ms})
+			}
+			n.At(300*ms, c.Edges[0].LinkTo(c.Mids[0]).BlackHole)
+			n.At(500*ms, c.Mids[1].Kill)
+			n.At(900*ms, c.Mids[1].Restart)
+			run(t, n, 1500*ms)
+			return trace.Bytes()
+		}
+		if a, b := once(), once(); !bytes.Equal(a, b) || bytes.Count(a, []byte("\n")) < 1000 {
+			t.Errorf("%s: traces of %d and %d bytes differ", f.Name, len(a), len(b))
+		}
+	}
+}

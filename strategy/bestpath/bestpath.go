@@ -501,7 +501,10 @@ func (b *bestPath) explain(c *strategy.Context, st *paths, hops []table.NextHop,
 		p := st.hops.Of(hops[i].Face)
 		all[i] = strategy.Candidate{
 			Face: hops[i].Face, Cost: hops[i].Cost, Weight: b.weight(p, &hops[i], c.Now(), hops[i].Face != st.current),
-			Note: fmt.Sprintf("%.3g ms, %.2g %% lost of %d", p.rtt.Smooth.Seconds()*1e3, 100*p.loss.rate(), p.loss.n),
+			Note: "no answer yet",
+		}
+		if p.rtt.N > 0 {
+			all[i].Note = fmt.Sprintf("%.3g ms, %.2g %% lost of %d", p.rtt.Smooth.Seconds()*1e3, 100*p.loss.rate(), p.loss.n)
 		}
 	}
 	c.Explain(to, why, all)

@@ -239,7 +239,11 @@ func TestExplains(t *testing.T) {
 	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
 	r.AddConsumer(strategytest.Consumer{Every: 2 * ms})
 	var moved []string
+	first := ""
 	r.Watch = func(_ time.Duration, d *strategy.Decision) {
+		if first == "" && len(d.Candidates) > 1 {
+			first = d.Candidates[1].Note
+		}
 		if d.Reason == "lower weight" {
 			moved = append(moved, fmt.Sprint(d.To == b.Face(), len(d.Candidates), d.Candidates[0].Note))
 		}
@@ -247,6 +251,9 @@ func TestExplains(t *testing.T) {
 	r.Run(2 * sec)
 	if len(moved) != 1 || moved[0][:6] != "true 2" {
 		t.Errorf("%q", moved)
+	}
+	if first != "no answer yet" {
+		t.Errorf("of a path that was not measured: %q", first)
 	}
 }
 
@@ -384,5 +391,31 @@ func TestProbesHaveNoncesOfTheirOwn(t *testing.T) {
 	strategytest.CheckNonces(t, r)
 	if r.Count(b, 0, 5*sec) == 0 {
 		t.Error("no probe")
+	}
+}
+
+func TestProbesAreNotSavedUp(t *testing.T) {
+	r := recorder(t, 1, "probe-share~0", "probe-min~1")
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
+	for _, start := range []time.Duration{0, 60 * sec} {
+		r.AddConsumer(strategytest.Consumer{Segments: 1000, Every: ms, Start: start})
+	}
+	r.Run(70 * sec)
+	if n := r.Count(b, 60*sec, 61*sec); n < 1 || n > 3 {
+		t.Errorf("%d probes in the second after a minute of rest, one is due", n)
+	}
+}
+
+func TestProbeThatIsRefusedGoesNowhereElse(t *testing.T) {
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms, Nacks: ndn.NackNoRoute})
+	c := r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 10 * ms, Nacks: ndn.NackNoRoute})
+	con := r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.Run(10 * sec)
+	probes := r.Count(b, 0, 10*sec) + r.Count(c, 0, 10*sec)
+	if most := 5*10 + con.Sent/20 + 3; probes > most || probes < most/2 || r.Share(a, 0, 10*sec) != 1 || len(con.Nacks) > 0 {
+		t.Errorf("%d probes, the bound is %d; Nacks %v", probes, most, con.Nacks)
 	}
 }
