@@ -358,16 +358,32 @@ func TestStateIsTypedAndZeroed(t *testing.T) {
 	if total != 10 || zero != 50 {
 		t.Fatalf("%d %d", total, zero)
 	}
-	// Another strategy starts without it.
+	n.idle()
+}
+
+// A strategy that is chosen anew finds nothing of what was before: neither
+// state nor timers of the Interests that are pending.
+func TestChangeTakesStateAndTimers(t *testing.T) {
+	n, p := probed(t, Config{})
+	p.onInterest = func(c *strategy.Context, ev *strategy.Interest) {
+		if v := p.perEntry.Get(c); *v != 0 {
+			t.Errorf("state %d survived the change", *v)
+		} else {
+			*v = 5
+		}
+		c.Arm(30*ms, 7)
+		c.Send(remote1)
+	}
+	n.interest(local1, "/a/9", 1)
 	n.strategy("/a", "/localhost/nfd/strategy/best-route")
 	n.strategy("/a", "/localhost/nfd/strategy/probe")
-	p.onInterest = func(c *strategy.Context, _ *strategy.Interest) {
-		if p.perEntry.Peek(c) != nil {
-			t.Error("state survived the change")
-		}
-	}
 	n.after(20 * ms)
-	n.interest(local1, "/a/9", 100)
+	n.interest(local1, "/a/9", 2)
+	n.after(20 * ms)
+	p.want(t, "interest /a/9 new=true retx=false", "interest /a/9 new=false retx=true")
+	n.after(20 * ms)
+	p.want(t, "timer 7")
+	n.take()
 	n.idle()
 }
 
