@@ -75,10 +75,10 @@ func (f *Plot) write(dir string) error {
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(ticks), plot.TickerFunc(ticks)
 	p.Add(plotter.NewGrid())
 	if f.XLog {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
 	}
 	if f.YLog {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
 	}
 	if err := f.addLines(p, &legend); err != nil {
 		return err
@@ -246,6 +246,21 @@ func (f *Plot) addBars(p *plot.Plot, legend *plot.Legend) error {
 		p.X.Min, p.X.Max = -0.5, float64(len(f.BarLabels))-0.5
 	}
 	return nil
+}
+
+// logTicks labels twos and fives as well where there are few powers of ten.
+func logTicks(low, high float64) []plot.Tick {
+	t := plot.LogTicks{Prec: -1}.Ticks(low, high)
+	if high > 1000*low {
+		return t
+	}
+	for i, x := range t {
+		switch math.Round(x.Value / math.Pow(10, math.Floor(math.Log10(x.Value)))) {
+		case 2, 5:
+			t[i].Label = strconv.FormatFloat(x.Value, 'g', 3, 64)
+		}
+	}
+	return t
 }
 
 // ticks are about five round numbers with labels, and as many without between

@@ -66,6 +66,9 @@ func Number(v float64, digits int) string {
 	return strconv.FormatFloat(v, 'g', digits, 64)
 }
 
+// setUp heads what is long, and much the same for several scenarios.
+const setUp = "Set-up"
+
 func number(v float64) string { return Number(v, 4) }
 
 // Judged counts the checks that were judged.
@@ -82,7 +85,7 @@ func (r *Result) markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", r.Scenario)
 	for _, s := range []struct{ head, text string }{
-		{"Question", r.Question}, {"Set-up", r.Setup}, {"What it says", r.Findings}, {"Calibrated", r.Calibrated},
+		{"Question", r.Question}, {setUp, r.Setup}, {"What it says", r.Findings}, {"Calibrated", r.Calibrated},
 	} {
 		if s.text != "" {
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.head, s.text)
@@ -133,8 +136,9 @@ func WriteIndex(dir string, order ...string) error {
 		Caption string
 	}
 	type paragraph struct {
-		Head  string
-		Lines []string
+		Head   string
+		Lines  []string
+		Folded bool // all but the first line
 	}
 	type row struct{ Arm, Metric, Value string }
 	type section struct {
@@ -155,10 +159,10 @@ func WriteIndex(dir string, order ...string) error {
 		}
 		s := section{Result: r}
 		for _, p := range []struct{ Head, Text string }{
-			{"Question", r.Question}, {"Set-up", r.Setup}, {"What it says", r.Findings}, {"Calibrated", r.Calibrated},
+			{"Question", r.Question}, {setUp, r.Setup}, {"What it says", r.Findings}, {"Calibrated", r.Calibrated},
 		} {
 			if p.Text != "" {
-				s.Paragraphs = append(s.Paragraphs, paragraph{p.Head, strings.Split(strings.TrimSpace(p.Text), "\n")})
+				s.Paragraphs = append(s.Paragraphs, paragraph{p.Head, strings.Split(strings.TrimSpace(p.Text), "\n"), p.Head == setUp})
 			}
 		}
 		for _, p := range r.Plots {

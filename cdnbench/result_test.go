@@ -164,3 +164,21 @@ func TestFind(t *testing.T) {
 		t.Errorf("an unknown scenario: %v", err)
 	}
 }
+
+// TestLogTicks: an axis of little more than a decade has more than one label.
+func TestLogTicks(t *testing.T) {
+	var got []string
+	for _, x := range logTicks(1, 20) {
+		if x.Label != "" {
+			got = append(got, x.Label)
+		}
+	}
+	if s := strings.Join(got, " "); !strings.HasPrefix(s, "1 2 5 10 20") {
+		t.Errorf("labels %q", s)
+	}
+	for _, x := range logTicks(1, 1e6) {
+		if x.Label == "2" || x.Label == "5" {
+			t.Error("many decades have more labels than they need")
+		}
+	}
+}

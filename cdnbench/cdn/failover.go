@@ -67,7 +67,7 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 
 func reportFailover(l *lab, size int64) {
 	l.describe("What does a consumer notice when the intermediate that serves is killed, or silently stops to answer, in the middle of a transfer?",
-		fmt.Sprintf("%s are fetched from empty caches; when %s have arrived, the intermediate that sent most of the last %s is killed (kill -9), or everything on its link to the edge is lost without notice (black hole). "+
+		fmt.Sprintf("%s are fetched from empty caches; when %s have arrived, the intermediate that sent most of the last %s is killed (kill -9), or everything on its link to the edge is lost without notice (black hole). After the kill the node's kernel still answers, so that its neighbours are told at once. "+
 			"curl resumes where a transfer breaks, and after three seconds of silence. Gaps are those between arriving packets for ndnpop, and in the output for curl.",
 			megabytes(size), megabytes(failAt(size)), megabytes(servingBytes)))
 	other := ms(l.rtt(l.t.Mids[1], l.t.Origins[1][0]))

@@ -81,6 +81,16 @@ func TestHTTPArm(t *testing.T) {
 		}
 		return r
 	}
+	err = top.Hosts[Edge].Do(func() error {
+		b, err := os.ReadFile("/proc/sys/net/ipv4/tcp_slow_start_after_idle")
+		if err == nil && strings.TrimSpace(string(b)) != "0" {
+			t.Error("connections of a tuned cache slow down after a pause")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	cold := fetch("cold", Fetch{})
 	cached := fetch("cached", Fetch{})
 	// A round trip for the connection, and one to where the content lies.

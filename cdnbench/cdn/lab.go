@@ -297,6 +297,9 @@ func (l *lab) finish() *cdnbench.Result {
 	case l.Reduced:
 		l.Findings = "A reduced run: it judges bytes and repetitions, and shows times.\n" + l.Findings
 	}
+	if strings.Contains(ours, reliableLinks) {
+		l.find("The arm that is judged, " + ours + ", has been set up for this path: its links repair losses, and its window is bounded by what the path holds. TCP is not given that.")
+	}
 	l.find(fmt.Sprintf("The links themselves, measured before each run: round trips were off by %.2g %% at the most, %d of %d probes were lost (%.2g were to be expected).",
 		100*l.off, l.lost, l.probes, l.wantLost))
 	if len(l.refused) > 0 {

@@ -55,6 +55,9 @@ const tcpInitial = 10. * 1460 / ndnSegment
 // after a failure can fill a queue so that a frame is lost more than once.
 const linkRetries = 8
 
+// reliableLinks is what names of arms with ndnConfig.reliable have.
+const reliableLinks = "reliable links"
+
 // window is the bound of a consumer that leaves repair to the links, in
 // packets: a quarter more than the path to the first origin holds.
 func (t *Topology) window() int {
@@ -66,7 +69,7 @@ func (t *Topology) window() int {
 func ndnpop(c ndnConfig) Kind {
 	name := "ndnpop " + c.strategy + ", " + c.pipeline
 	if c.reliable {
-		name += ", reliable links"
+		name += ", " + reliableLinks
 	}
 	if c.initCwnd > 0 {
 		name += ", TCP's first window"

@@ -58,7 +58,8 @@ func runTTFB(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 
 func reportTTFB(l *lab) {
 	l.describe("How long does the first byte take, from empty caches and from the edge's cache?",
-		"The time counts from the first packet of the request to the first byte of content: a new connection is part of it, and so is the discovery of the newest version.")
+		"The time counts from the first packet of the request to the first byte of content: a new connection is part of it, and so is the discovery of the newest version, "+
+			"whose answer brings the beginning of the content along. For HTTP the first byte is that of the reply's header.")
 	access := l.rtt(l.t.Access)
 	cold := l.rtt(l.t.Access, l.t.Mids[0], l.t.Origins[0][0])
 	for _, n := range l.side(false) {
