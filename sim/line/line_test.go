@@ -105,6 +105,32 @@ func TestShorterDelayKeepsOrderUnlessAsked(t *testing.T) {
 	}
 }
 
+// Delays are even over Delay ± Jitter; the mean is Delay.
+func TestJitterIsEvenAroundTheDelay(t *testing.T) {
+	l, pool := newLine(t, Params{Delay: 100 * time.Millisecond, Jitter: 40 * time.Millisecond, Reorder: true, Queue: 1 << 20})
+	const n = 4000
+	for i := range n {
+		l.Push(ms, numbered(pool, i, 100))
+	}
+	got := runUntil(l, 1000*ms)
+	sum, parts := 0.0, [4]int{}
+	for _, a := range got {
+		d := float64(a.at-ms) / float64(ms)
+		if sum += d; d < 60 || d > 140 {
+			t.Fatalf("a delay of %v ms", d)
+		}
+		parts[min(3, int((d-60)/20))]++
+	}
+	if mean := sum / n; len(got) != n || mean < 98 || mean > 102 {
+		t.Errorf("%d arrivals, mean delay %v ms", len(got), mean)
+	}
+	for _, k := range parts {
+		if k < n/4-200 || k > n/4+200 {
+			t.Errorf("quarters of the range: %v", parts)
+		}
+	}
+}
+
 func TestQueueIsDropTailInBytes(t *testing.T) {
 	l, pool := newLine(t, Params{Rate: 8e6, Queue: 2500})
 	for i := range 4 {

@@ -203,3 +203,15 @@ func TestCongestionNacksMoveShares(t *testing.T) {
 		t.Errorf("share of b %v, Nacks %v", s, con.Nacks)
 	}
 }
+
+func TestNoRouteIsSilence(t *testing.T) {
+	// Marks of a move nothing to who has no route; it gets trials alone.
+	r := recorder(t)
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Rate: 500})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms, Nacks: ndn.NackNoRoute})
+	r.AddConsumer(strategytest.Consumer{Every: ms})
+	r.Run(10 * sec)
+	if n := r.Count(b, sec, 10*sec); n < 8 || n > 10 {
+		t.Errorf("%d Interests in 9 s to a next hop without a route", n)
+	}
+}
