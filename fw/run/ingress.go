@@ -10,7 +10,8 @@ type ingress struct {
 	fc *netFace
 	tr face.Transport
 	b  *batch // held between Receive and Flush
-	// odd is set when a frame was no packet by itself.
+	// odd is set when a frame was no packet by itself, or is to be acknowledged:
+	// the link may want something even if nothing is sent.
 	odd bool
 	// onClosed is told the end; it replaces the default when a goroutine of
 	// the face waits for Serve to return.
@@ -71,6 +72,8 @@ func (r *ingress) parse(now ndn.Time, sender uint64, frames [][]byte) (n int, re
 			fc.lastIn = now
 			late = !fc.up
 		}
+		// Whatever comes is to be acknowledged, and may itself acknowledge.
+		r.odd = r.odd || fc.link.Reliable()
 		fc.mu.Unlock()
 		if !ok {
 			r.odd = true
