@@ -172,13 +172,14 @@ func reportLoss(l *lab) {
 
 // transferKinds are the arms that transfer whole objects.
 func transferKinds(o cdnbench.Options) []Kind {
-	return reduced(o, append([]Kind{
+	kinds := append([]Kind{
 		ours("failover"),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr", reliable: true}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic", initCwnd: tcpInitial}),
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
-	}, atsKinds(o.Quick, false)...))
+	}, atsKinds(o.Quick, false)...)
+	return reduced(o, append(kinds, ats(httpConfig{congestion: "bbr", window: ndnInitial})))
 }
 
 // measureSizes fetches each object that is no larger than largest, cold and from

@@ -30,6 +30,7 @@ type httpConfig struct {
 	// steered is for experiments that call Steer.
 	steered    bool
 	congestion string // of TCP at all nodes
+	window     int    // TCP's first, in packets; 0 is the kernel's ten
 }
 
 // sliceBlock is the size of a block, the server's own default, in bytes.
@@ -51,8 +52,12 @@ func ats(c httpConfig) Kind {
 	case c.slices:
 		name = "ATS tuned, slices"
 	}
+	name += ", " + c.congestion
+	if c.window > 0 {
+		name += ", ndnpop's first window"
+	}
 	return Kind{
-		Name: name + ", " + c.congestion, HTTP: true,
+		Name: name, HTTP: true,
 		Missing: func() error { return congestionMissing(c.congestion) },
 		Start:   func(ctx context.Context, t *Topology) (Arm, error) { return startHTTP(ctx, t, c) },
 	}
@@ -118,6 +123,9 @@ func startHTTP(ctx context.Context, t *Topology, c httpConfig) (_ Arm, err error
 	}
 	for _, h := range t.Hosts {
 		if err := h.SetCongestionControl(c.congestion); err != nil {
+			return nil, err
+		}
+		if err := h.SetInitCwnd(c.window); err != nil {
 			return nil, err
 		}
 		// A tuned server does not forget what a connection can carry when it has

@@ -51,6 +51,9 @@ type ndnConfig struct {
 // packets.
 const tcpInitial = 10. * 1460 / ndnSegment
 
+// ndnInitial is a first window of ten segments in TCP's packets.
+const ndnInitial = (10*ndnSegment + 1459) / 1460
+
 // linkRetries is how often a reliable link repeats a frame. What is sent again
 // after a failure can fill a queue so that a frame is lost more than once.
 const linkRetries = 8

@@ -29,7 +29,7 @@ func (l *lab) describe(question, setup string) {
 			"Every link carries 100 Mbit/s with %s. %s The caches hold %.3g GB each.\n",
 		ms(l.t.Read(accessRTT)), ms(l.t.Read(midRTT)), ms(l.t.Read(originRTT)), ms(l.t.Read(origin2RTT)), queues, loss, float64(l.t.CacheBytes)/1e9) + fmt.Sprintf(
 		"ndnpop: a forwarder at each node, UDP between them, a producer at each origin, segments of %d bytes with a digest that the client verifies. An arm's name gives the forwarding strategy and the client's congestion control. "+
-			"The client starts with ten segments, %d kB; TCP with ten packets, 14.6 kB, which costs HTTP a few round trips at small sizes (the arm \"TCP's first window\" starts with as many bytes). "+
+			"The client starts with ten segments, %d kB; TCP with ten packets, 14.6 kB, which costs HTTP a few round trips at small sizes (in full runs of cdn-goodput and cdn-loss one arm of each side starts with what the other has). "+
 			"Reliable links: set up by an operator who knows the path. Neighbours repair what their link loses (up to %d times), the client takes nothing for lost before a second has passed and has at most %d segments outstanding, a quarter more than the path holds. TCP is told nothing of the kind. %s\n",
 		ndnSegment, 10*ndnSegment/1000, linkRetries, l.t.window(), untuned) +
 		"ndnd: its forwarder and tools; its times include the start of the program, which says none itself.\n" +

@@ -412,6 +412,7 @@ func TestCongestionControlOfBothSides(t *testing.T) {
 	for _, h := range []*Host{l.A.Host, l.B.Host} {
 		must(t, h.SetCongestionControl("reno"))
 		must(t, h.SetTCPBuffers(8<<20, 8<<20))
+		must(t, h.SetInitCwnd(55))
 	}
 	var ln net.Listener
 	must(t, l.B.Host.Do(func() (err error) {
@@ -434,6 +435,9 @@ func TestCongestionControlOfBothSides(t *testing.T) {
 		raw.Control(func(fd uintptr) {
 			if cc, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION); err != nil || strings.TrimRight(cc, "\x00") != "reno" {
 				t.Errorf("congestion control %q, %v", cc, err)
+			}
+			if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err != nil || info.Snd_cwnd != 55 {
+				t.Errorf("first window: %v, %+v", err, info)
 			}
 		})
 	}

@@ -247,7 +247,24 @@ func (h *Host) SetCongestionControl(name string) error {
 	h.mu.Lock()
 	h.cc = name
 	h.mu.Unlock()
-	err = h.netlink(func(nl *netlink.Handle) error {
+	if err := h.changeRoutes(func(r *netlink.Route) { r.Congctl = name }); err != nil {
+		return fmt.Errorf("congestion control %s in %s: %w", name, h.name, err)
+	}
+	return nil
+}
+
+// SetInitCwnd makes new TCP connections of the host, dialled and accepted, start
+// with so many segments, on all routes that exist now; 0 is the kernel's number.
+func (h *Host) SetInitCwnd(segments int) error {
+	if err := h.changeRoutes(func(r *netlink.Route) { r.InitCwnd = segments }); err != nil {
+		return fmt.Errorf("first window of %d in %s: %w", segments, h.name, err)
+	}
+	return nil
+}
+
+// changeRoutes changes all routes but those to groups and neighbours' own.
+func (h *Host) changeRoutes(change func(*netlink.Route)) error {
+	return h.netlink(func(nl *netlink.Handle) error {
 		for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
 			routes, err := nl.RouteList(nil, family)
 			if err != nil {
@@ -257,7 +274,7 @@ func (h *Host) SetCongestionControl(name string) error {
 				if r.Dst != nil && (r.Dst.IP.IsMulticast() || r.Dst.IP.IsLinkLocalUnicast()) {
 					continue
 				}
-				r.Congctl = name
+				change(&r)
 				if err := nl.RouteReplace(&r); err != nil {
 					return fmt.Errorf("route to %s: %w", r.Dst, err)
 				}
@@ -265,10 +282,6 @@ func (h *Host) SetCongestionControl(name string) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("congestion control %s in %s: %w", name, h.name, err)
-	}
-	return nil
 }
 
 // AddAddress adds an address to a device, such as "lo" or that of an End.
