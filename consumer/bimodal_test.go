@@ -45,6 +45,12 @@ func TestBimodal(t *testing.T) {
 			}
 			return sample{noise(50 * ms), false}
 		}, 50 * ms, 0.5},
+		{"80 % hits, too many to follow the rest", func(i int) sample {
+			if i%5 > 0 {
+				return sample{noise(5 * ms), true}
+			}
+			return sample{noise(50 * ms), false}
+		}, 0, 0},
 		{"the path gets longer", func(i int) sample {
 			if i < 500 {
 				return sample{noise(20 * ms), false}

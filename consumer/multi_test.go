@@ -118,3 +118,32 @@ func TestOnlyLaneLeftHasNotTheContent(t *testing.T) {
 		t.Error(f.Err(), sink.bytes, byHint, plain)
 	}
 }
+
+// A replica that does not answer gets one Interest at a time, and costs nothing
+// else.
+func TestSilentLaneIsProbed(t *testing.T) {
+	o := newOrigin(1_500_000, 1000)
+	cfg := DefaultConfig(o.prefix)
+	cfg.Replicas = []Replica{{Hint: []ndn.Name{ndn.MustName("/r")}}}
+	cfg.MultiSource = true
+	cfg.NewController = func() (cc.Controller, error) { return cc.NewFixed(cc.Params{Window: 8}) }
+	sink := &testSink{}
+	f, err := New(cfg, controller(t, "fixed", cc.Params{Window: 1}), sink, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := 0
+	replicaNet(t, f, func(_ ndn.Time, hinted bool, in *ndn.Interest) ([]byte, uint64) {
+		if hinted && isSegment(o, in) {
+			silent++
+			return nil, 0
+		}
+		return o.answer(in), 0
+	})
+	if f.Err() != nil || sink.bytes != 1_500_000 {
+		t.Fatal(f.Err(), sink.bytes)
+	}
+	if silent < 9 || silent > 20 {
+		t.Errorf("%d Interests to the silent one", silent)
+	}
+}
