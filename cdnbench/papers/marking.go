@@ -112,6 +112,7 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 
 	r.Question = "Do congestion marks, given by the link service as NFD does, spare losses and keep the queue short without leaving the link idle?"
 	r.Setup = fmt.Sprintf("100 Mbit/s, RTT 40 ms, a queue of 200 kB, which is 0.4 of the bandwidth-delay product; marks when it has been longer than 64 KiB for 100 ms. Payload 1400 bytes, %.3g s of which the first %.3g s do not count. Each set-up also without marks. Interest shaping (Wang et al. 2013): a flow each way over 10 Mbit/s, RTT 40 ms, a queue of 50 kB; the optimum is what is left of each direction for Data beside the Interests for the other one.", length.Seconds(), warm.Seconds())
+	r.Calibrated = "Nothing: thresholds and intervals are NFD's, the shaper's rule is its authors'."
 	r.Findings = fmt.Sprintf("Four CUBIC flows use %.3f of the link with marks, the queue holds %.0f kB on average and drops %.0f packets; without marks they use %.3f, hold %.0f kB and drop %.0f. ",
 		at("cubic", 4, "utilisation"), at("cubic", 4, "mean_queue_kb"), at("cubic", 4, "drops"),
 		average(r, arm("cubic", 4, false), "utilisation"), average(r, arm("cubic", 4, false), "mean_queue_kb"), average(r, arm("cubic", 4, false), "drops"))

@@ -185,6 +185,7 @@ func (s Mixture) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 	r.Question = "A cache nearby answers part of the Interests, the origin behind a bottleneck the rest. Does congestion control still fill the bottleneck?"
 	r.Setup = fmt.Sprintf("An edge forwarder at an RTT of 5 ms holds a share h of the segments, drawn at random, in its content store; the origin is at 50 ms behind 50 Mbit/s with a buffer of one bandwidth-delay product. Payload %d bytes; %.3g s, the first sixth does not count. Ideal is 50/(1−h) Mbit/s. "+
 		"With path tags the consumer knows the way of each Data; without, it has only the distribution of the RTT to go by.", mixturePayload, length.Seconds())
+	r.Calibrated = "Nothing to a paper. The memory of the share of foreign Data, 512 Data, was lengthened on this very setting, where 256 cost MPC 5 % at half hits, and the guard without tags follows a prototype that was run on it. That they pass here is no evidence for other mixtures."
 	low, where := inf, ""
 	for _, c := range controllers {
 		for _, h := range shares {

@@ -46,6 +46,9 @@ func TestScenarios(t *testing.T) {
 					t.Errorf("result.json lacks %q", k)
 				}
 			}
+			if r.Calibrated == "" {
+				t.Error("does not say what was fitted, or that nothing was")
+			}
 			if len(r.Checks) < 4 || len(r.Plots) < 3 || len(r.Arms) < 2 {
 				t.Errorf("%d checks, %d plots, %d arms", len(r.Checks), len(r.Plots), len(r.Arms))
 			}
