@@ -93,6 +93,13 @@ func (f *Plot) write(dir string) error {
 		return fmt.Errorf("nothing to draw")
 	}
 	dashes := []vg.Length{vg.Points(4), vg.Points(3)}
+	if p.X.Min == p.X.Max { // bounds beside a single point need a width
+		half := max(math.Abs(p.X.Min)/2, 0.5)
+		if f.XLog {
+			half = p.X.Min / 2
+		}
+		p.X.Min, p.X.Max = p.X.Min-half, p.X.Max+half
+	}
 	for _, y := range f.Band {
 		l, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: y}, {X: p.X.Max, Y: y}})
 		if err != nil {

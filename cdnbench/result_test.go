@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -179,6 +180,27 @@ func TestLogTicks(t *testing.T) {
 	for _, x := range logTicks(1, 1e6) {
 		if x.Label == "2" || x.Label == "5" {
 			t.Error("many decades have more labels than they need")
+		}
+	}
+}
+
+// TestBandBesideOnePoint: figures to compare with are seen, however few points
+// there are.
+func TestBandBesideOnePoint(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		p := Plot{Name: "one", XLabel: "x", YLabel: "y", Caption: "c", XLog: log, Band: []float64{0.9},
+			Lines: []Line{{Name: "ours", X: []float64{0.5}, Y: []float64{0.8}, Points: true}}}
+		dir := t.TempDir()
+		if err := p.write(dir); err != nil {
+			t.Fatal(err)
+		}
+		svg, err := os.ReadFile(filepath.Join(dir, "one.svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(`<path d="M([0-9.]+),[0-9.]+L([0-9.]+),[0-9.]+"[^>]*dasharray`).FindStringSubmatch(string(svg))
+		if m == nil || m[1] == m[2] {
+			t.Errorf("log %v: the bound is drawn as %q", log, m)
 		}
 	}
 }
