@@ -73,7 +73,12 @@ func (c *CacheConfig) files() []debian.File {
 type Cache struct {
 	server
 	config CacheConfig
+	log    io.Writer
 }
+
+// launches is how often a cache is started that does not come up: now and then
+// the server crashes as it starts, and whoever operates one starts it again.
+const launches = 3
 
 // StartCache starts a cache that holds nothing, and installs the server if it is
 // absent. A parent must answer already: the way to it is tried and left open.
@@ -92,7 +97,7 @@ func StartCache(ctx context.Context, log io.Writer, config CacheConfig) (*Cache,
 			return nil, err
 		}
 	}
-	c := &Cache{server{host: config.Host, dir: config.Dir, name: "traffic_server"}, config}
+	c := &Cache{server{host: config.Host, dir: config.Dir, name: "traffic_server"}, config, log}
 	return c, c.launch(ctx)
 }
 
@@ -101,13 +106,19 @@ func (c *Cache) launch(ctx context.Context) error {
 	if c.config.Managed {
 		program = atsManager
 	}
-	if err := c.start(ctx, "/"+statsPath, c.env(), program); err != nil {
-		return err
+	for n := 1; ; n++ {
+		err := c.start(ctx, "/"+statsPath, c.env(), program)
+		if err == nil {
+			if err = c.Warm(ctx); err == nil {
+				return nil
+			}
+			err = errors.Join(err, c.Kill())
+		}
+		if n == launches || ctx.Err() != nil {
+			return err
+		}
+		fmt.Fprintf(c.log, "%v; %s is started again\n", err, c.name)
 	}
-	if err := c.Warm(ctx); err != nil {
-		return errors.Join(err, c.Kill())
-	}
-	return nil
 }
 
 // Warm opens the connections of the cache to a parent and, through it, to the
@@ -116,7 +127,7 @@ func (c *Cache) launch(ctx context.Context) error {
 func (c *Cache) Warm(ctx context.Context) error {
 	last, left := errors.New("no answer"), 4
 	err := peer.Until(ctx, readyLimit, "the way through the cache at "+c.host.Name(), func() bool {
-		for left > 0 {
+		for left > 0 && !c.proc.Ended() {
 			var code int
 			if code, _, last = c.get(ctx, WarmPath); last == nil && code != http.StatusOK {
 				last = fmt.Errorf("it answers with status %d", code)
@@ -131,7 +142,7 @@ func (c *Cache) Warm(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, last)
 	}
-	return nil
+	return c.alive(ctx)
 }
 
 func (c *Cache) env() []string { return []string{"TS_RUNROOT=" + c.dir} }

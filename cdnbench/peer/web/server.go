@@ -61,17 +61,26 @@ func (s *server) start(ctx context.Context, path string, env []string, argv ...s
 		}
 		return last == nil
 	})
-	if err == nil && s.proc.Ended() {
-		if err = s.proc.Wait(ctx); err == nil {
-			err = fmt.Errorf("%s ended at once", s.name)
-		}
-	} else if err != nil {
+	if err == nil {
+		err = s.alive(ctx)
+	} else {
 		err = fmt.Errorf("%w: %w", err, last)
 	}
 	if err != nil {
 		return errors.Join(err, s.Kill())
 	}
 	return nil
+}
+
+// alive returns an error when the server has ended.
+func (s *server) alive(ctx context.Context) error {
+	if !s.proc.Ended() {
+		return nil
+	}
+	if err := s.proc.Wait(ctx); err != nil {
+		return fmt.Errorf("at %s: %w", s.host.Name(), err)
+	}
+	return fmt.Errorf("%s at %s ended by itself", s.name, s.host.Name())
 }
 
 // Kill ends the server, all that it forked, and whatever else runs at the host,

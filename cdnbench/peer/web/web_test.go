@@ -4,6 +4,8 @@ package web
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -216,6 +218,9 @@ func TestParents(t *testing.T) {
 	must(t, origins[0].Kill())
 	says("3", "origin")
 	must(t, edge.Kill())
+	if err := edge.Warm(ctx); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a dead cache was waited for: %v", err)
+	}
 	if pids, err := l.edge.Processes(); err != nil || len(pids) > 0 {
 		t.Errorf("processes %v are left at the edge, %v", pids, err)
 	}
