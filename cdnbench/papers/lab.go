@@ -115,6 +115,9 @@ func newLab(b bottleneck, seed uint64, warm time.Duration, flows []flow) *lab {
 			Name: fmt.Sprintf("/far/object%d", i), Start: f.start, Controller: f.controller,
 			Params: cc.Params{Options: f.options, MaxRate: f.cap / 8},
 			Access: access, Probe: flowBin, Tracer: rec,
+			// A small full queue can shut a flow out for long; that is a figure
+			// and not the end of the experiment.
+			Consumer: func(c *consumer.Config) { c.Retries = -1 },
 		}))
 	}
 	return l
