@@ -169,6 +169,11 @@ func (s *Server) dataset(now ndn.Time, p *ndn.Packet, d *dataset) {
 		filter = c.Value
 		own++
 	}
+	// Datasets need no signature, but python-ndn signs these Interests too and
+	// looks for the answer below the digest of its parameters.
+	if c, ok := i.Name.At(own); ok && c.Type == ndn.TypeParamsDigest {
+		own++
+	}
 	prefix := i.Name.Prefix(own)
 	if len(prefix) > maxDatasetName {
 		s.rejectDataset(p, i.Name, proto.StatusBadRequest, "the query is too long")

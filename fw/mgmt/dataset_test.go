@@ -2,6 +2,7 @@ package mgmt
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"testing"
 	"time"
@@ -108,6 +109,35 @@ func TestDatasetVersions(t *testing.T) {
 	// Without CanBePrefix no answer could match.
 	if sent := b.fetch(localFace, prefix, false); len(sent) != 0 {
 		t.Error("answered an Interest that no answer matches")
+	}
+}
+
+// python-ndn signs its Interests for datasets, so that their names end with the
+// digest of their parameters, and takes only what is below that for an answer.
+func TestSignedDataset(t *testing.T) {
+	b := newBench(t, Config{}, nil)
+	all := proto.FaceQueryFilter{}
+	for _, name := range []ndn.Name{
+		dataset4("faces", "list"), dataset4("rib", "list"),
+		ndn.AppendTLV(dataset4("faces", "query"), ndn.TypeGeneric, all.AppendTo(nil)),
+	} {
+		tail := ndn.AppendTLV(nil, ndn.TypeAppParameters, nil)
+		digest := sha256.Sum256(tail)
+		signed := ndn.AppendTLV(name.Clone(), ndn.TypeParamsDigest, digest[:])
+		first := b.data(b.deliver(localFace, ndn.AppendInterest(nil, &ndn.InterestFields{
+			Name: signed, CanBePrefix: true, MustBeFresh: true, Nonce: 1, Params: tail,
+		})))
+		if !first.Name.Prefix(-2).Equal(signed) {
+			t.Fatalf("asked for %s, got %s", signed, first.Name)
+		}
+		again := b.data(b.fetch(localFace, first.Name, false))
+		if !bytes.Equal(again.Wire, first.Wire) || first.ContentType != ndn.ContentBlob {
+			t.Errorf("%s differs the second time", first.Name)
+		}
+		plain := b.data(b.fetch(localFace, name, true))
+		if !bytes.Equal(plain.Content, first.Content) {
+			t.Errorf("%s differs from what an unsigned Interest gets", first.Name)
+		}
 	}
 }
 
