@@ -146,6 +146,9 @@ func (f *Fetch) account(now ndn.Time, l *lane, i int32, p *ndn.Packet) {
 	}
 	near := rtt > 0 && !p.HasPathTag && f.tellApart(now, l, i, rtt)
 	pi := l.paths.of(&p.LpFields, near)
+	if s.lost {
+		f.came(now, l, s, pi, p.HasPathTag)
+	}
 	f.sampleRTT(l, pi, rtt, prior)
 	if l.paths.arrived(now, pi, size) {
 		f.changePath(now, l, pi)
@@ -222,6 +225,7 @@ func (f *Fetch) tell(now ndn.Time, l *lane) {
 	e.Inflight = l.inflight
 	if e.Marked && e.Tx > l.recPoint {
 		l.recPoint = l.tx
+		l.lossEvent.real = true // the window has another reason to be small
 		before := l.ctrl.Cwnd()
 		l.ctrl.OnMark(e)
 		f.decreased(now, l, before)
@@ -248,6 +252,7 @@ func (f *Fetch) decreased(now ndn.Time, l *lane, before float64) {
 // changePath lets another path of a lane be the one that is controlled.
 func (f *Fetch) changePath(now ndn.Time, l *lane, i int8) {
 	l.paths.take(now, i)
+	l.lossEvent.real = true // of the old path
 	f.stats.PathChanges++
 	p := l.paths.controlled()
 	change := cc.PathChange{Now: now, Tag: p.tag, RTT: p.est.Min()}

@@ -20,6 +20,7 @@ type lane struct {
 	hint    []ndn.Name
 	ctrl    cc.Controller
 	pc      cc.PathChanger // ctrl, when it is one
+	undo    cc.Undoer      // likewise
 	// retired: another lane goes on in its place. What is in flight may still
 	// arrive, but tells the controller nothing.
 	retired  bool
@@ -38,6 +39,7 @@ type lane struct {
 	reorder     int
 	reorderLeft int
 	reorderAt   ndn.Time
+	lossEvent   lossEvent
 
 	holdUntil ndn.Time // no route: pause
 	noRoutes  int      // Nacks NoRoute in a row, one per pause
@@ -56,6 +58,7 @@ func (f *Fetch) newLane(replica int, ctrl cc.Controller) *lane {
 func (l *lane) use(f *Fetch, replica int, ctrl cc.Controller) {
 	*l = lane{index: l.index, replica: replica, ctrl: ctrl, paths: newPathSet(f.cfg.RTT), early: ndn.Never}
 	l.pc, _ = ctrl.(cc.PathChanger)
+	l.undo, _ = ctrl.(cc.Undoer)
 	if replica > 0 {
 		l.hint = f.cfg.Replicas[replica-1].Hint
 	}

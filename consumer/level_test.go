@@ -14,9 +14,11 @@ type counting struct {
 	window float64
 	marks  int
 	data   int
+	undone int
 }
 
 func (*counting) OnSend(*cc.Send)     {}
+func (c *counting) OnUndo(ndn.Time)   { c.undone++ }
 func (c *counting) OnData(*cc.Sample) { c.data++ }
 func (*counting) OnLoss(*cc.Loss)     {}
 func (c *counting) OnMark(*cc.Sample) { c.marks++ }

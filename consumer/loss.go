@@ -82,6 +82,8 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 	l := f.lane(s)
 	l.inflight--
 	l.lossNew++
+	fresh := s.tx > l.recPoint
+	l.lossEvent.count(s, fresh)
 	if !s.lost {
 		s.lost = true
 		f.unrep++
@@ -104,7 +106,7 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 	e := &f.lossEv
 	*e = cc.Loss{
 		Now: now, Tx: s.tx, HighTx: l.tx, Segment: s.seg, Kind: kind,
-		Inflight: l.inflight, NewEvent: s.tx > l.recPoint, RTTNow: c.est.Last(),
+		Inflight: l.inflight, NewEvent: fresh, RTTNow: c.est.Last(),
 	}
 	if e.NewEvent {
 		l.recPoint = l.tx

@@ -38,8 +38,9 @@ type slot struct {
 	nonce         uint32
 	retx          uint16 // earlier transmissions
 	timeouts      uint16
-	lane          int8 // that it was sent on last
-	path          int8 // controlled path when sent
+	event         uint32 // the lossEvent of its lane that it was taken for lost in
+	lane          int8   // that it was sent on last
+	path          int8   // controlled path when sent
 	state         slotState
 	appLimited    bool
 	lost          bool  // was declared lost at least once

@@ -23,6 +23,7 @@ type Stats struct {
 	ReplicaSwitches uint64
 	Races           uint64 // Interests for what was in flight on a slower replica
 	PathChanges     uint64
+	Late            uint64 // segments that were taken for lost and came by themselves
 	Duplicates      uint64 // Data for segments that were there already
 	Unsolicited     uint64 // Data and Nacks that answer nothing of ours
 	MaxGap          time.Duration

@@ -20,7 +20,7 @@ import (
 
 // Controller decides how many Interests may be in flight and how fast they
 // leave. Events are valid only during the call. A controller may implement
-// PathChanger too.
+// PathChanger and Undoer too.
 type Controller interface {
 	// OnSend follows the transmission of an Interest.
 	OnSend(*Send)
@@ -48,6 +48,14 @@ type Controller interface {
 type PathChanger interface {
 	// OnPathChange precedes the first event of the new path.
 	OnPathChange(*PathChange)
+}
+
+// Undoer is a Controller that can take back its answer to a loss.
+type Undoer interface {
+	// OnUndo follows the arrival of all that was taken for lost since the
+	// latest Loss with NewEvent: late, but not lost. It precedes the OnData of the
+	// last of them.
+	OnUndo(now ndn.Time)
 }
 
 // Send is the transmission of an Interest.

@@ -181,3 +181,35 @@ func TestHystart(t *testing.T) {
 		t.Fatal("slow start did not end at a second rise")
 	}
 }
+
+// TestUndo: an answer to a loss that is taken back lets the window grow in slow
+// start to where it was and go on from there.
+func TestUndo(t *testing.T) {
+	for _, name := range []string{"reno", "cubic"} {
+		c, err := registry(t).New(name, Params{InitCwnd: 40, InitSsthresh: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := ndn.Time(time.Second)
+		data := func(n int) {
+			for range n {
+				now = now.Add(time.Millisecond)
+				c.OnData(&Sample{Now: now, CwndLimited: true, SRTT: 50 * time.Millisecond})
+			}
+		}
+		data(100)
+		before := c.Cwnd()
+		c.OnLoss(&Loss{Now: now, NewEvent: true, Kind: LossReorder})
+		low := c.Cwnd()
+		c.(Undoer).OnUndo(now)
+		if got := c.Cwnd(); got != low || low >= before {
+			t.Errorf("%s: from %v to %v, and at once to %v", name, before, low, got)
+		}
+		data(int(before-low) + 1)
+		if got := c.Cwnd(); got < before || got > before+2 {
+			t.Errorf("%s: %v after slow start, was %v", name, got, before)
+		}
+		newBound(c, 5).OnUndo(now) // passed on
+		newBound(&Fixed{}, 5).OnUndo(now)
+	}
+}

@@ -23,13 +23,20 @@ type Cubic struct {
 	fastConv       bool
 	hystart        bool
 	ss             hystart
+	growth
+	idle ndn.Time // since when the window is not used up, 0: it is
 
+	before       window // the latest loss
+	beforeGrowth growth
+}
+
+// growth is how the window grows outside slow start.
+type growth struct {
 	avoiding     bool // t0, k and wmax are those of this avoidance
 	wmax, lastWm float64
 	k            float64 // seconds
 	t0           ndn.Time
 	west         float64
-	idle         ndn.Time // since when the window is not used up, 0: it is
 }
 
 // NewCubic makes a Cubic with a first window of 10.
@@ -102,15 +109,22 @@ func (c *Cubic) OnPathChange(p *PathChange) {
 	if p.Replica {
 		c.restart(p.Window)
 		c.ss = hystart{}
-		c.avoiding, c.wmax, c.lastWm, c.k, c.t0, c.west, c.idle = false, 0, 0, 0, 0, 0, 0
+		c.growth, c.idle = growth{}, 0
 	}
 }
 
 // OnLoss implements Controller.
 func (c *Cubic) OnLoss(l *Loss) {
 	if l.NewEvent {
+		c.before, c.beforeGrowth = c.window, c.growth
 		c.decrease(l.Now, c.beta)
 	}
+}
+
+// OnUndo implements Undoer, as RFC 9438 has it (section 4.9) but for the window,
+// which grows to where it was.
+func (c *Cubic) OnUndo(ndn.Time) {
+	c.window, c.growth = c.before.undone(c.cwnd), c.beforeGrowth
 }
 
 // OnMark implements Controller.

@@ -1,6 +1,10 @@
 package cc
 
-import "math"
+import (
+	"math"
+
+	"ndnpop/ndn"
+)
 
 // minSsthresh is the smallest slow-start threshold and window after a
 // reaction, in packets (ndn-tools).
@@ -24,6 +28,14 @@ func newWindow(p Params, initCwnd float64) window {
 		w.ssthresh = max(minSsthresh, p.InitSsthresh)
 	}
 	w.iw = w.cwnd
+	return w
+}
+
+// undone is what the window is to become when the answer to a loss, given while
+// it was w, is taken back: it grows as in slow start to where it was, so that
+// nothing leaves in a burst (RFC 4015, section 3.3). now is the window as it is.
+func (w window) undone(now float64) window {
+	w.cwnd, w.ssthresh = now, max(w.ssthresh, w.cwnd)
 	return w
 }
 
@@ -58,6 +70,7 @@ type Reno struct {
 	resetToIW      bool
 	hystart        bool
 	ss             hystart
+	before         window // the latest loss
 }
 
 // NewReno makes a Reno with a first window of 10.
@@ -105,12 +118,16 @@ func (r *Reno) OnLoss(l *Loss) {
 	if !l.NewEvent {
 		return
 	}
+	r.before = r.window
 	r.decrease(r.beta)
 	if l.Kind == LossTimeout && r.resetToIW {
 		r.cwnd = min(r.cwnd, r.iw)
 		r.ss = hystart{}
 	}
 }
+
+// OnUndo implements Undoer.
+func (r *Reno) OnUndo(ndn.Time) { r.window = r.before.undone(r.cwnd) }
 
 // OnMark implements Controller.
 func (r *Reno) OnMark(*Sample) { r.decrease(r.markBeta) }
