@@ -42,22 +42,18 @@ func (f *Fetch) Data(now ndn.Time, p *ndn.Packet) {
 		return
 	}
 	if d.ContentType == ndn.ContentNack {
-		f.refused(now, i)
+		f.refused(now, i, d.Name)
 		return
 	}
 	f.progress(now, l)
 	if d.FinalBlock != nil {
 		if final, ok := d.FinalBlockNumber(ndn.TypeSegment); ok {
-			f.setFinal(now, final)
-			if f.Done() {
-				return
-			}
-			if seg >= f.next { // beyond the end
+			if !f.setFinal(now, i, d, final) || seg >= f.next { // beyond the end
 				return
 			}
 		}
 	}
-	if !f.checkSize(now, seg, d.Content) {
+	if !f.checkSize(now, i, d) {
 		return
 	}
 	if f.level != nil {
@@ -95,8 +91,8 @@ func (f *Fetch) progress(now ndn.Time, l *lane) {
 
 // checkSize refuses segments that contradict the known sizes: a wrong one
 // would move all bytes after it.
-func (f *Fetch) checkSize(now ndn.Time, seg uint64, content []byte) bool {
-	o := &f.obj
+func (f *Fetch) checkSize(now ndn.Time, i int32, d *ndn.Data) bool {
+	o, seg := &f.obj, f.ring.slots[i].seg
 	if o.SegmentSize == 0 {
 		return true
 	}
@@ -107,7 +103,7 @@ func (f *Fetch) checkSize(now ndn.Time, seg uint64, content []byte) bool {
 			want = o.Size - seg*o.SegmentSize
 		}
 	}
-	n := uint64(len(content))
+	n := uint64(len(d.Content))
 	if n == want || (!exact && n <= want) {
 		return true
 	}
@@ -115,7 +111,7 @@ func (f *Fetch) checkSize(now ndn.Time, seg uint64, content []byte) bool {
 		f.short = seg // the end is not known yet; this may be it
 		return true
 	}
-	f.Fail(now, fmt.Errorf("%w: segment %d has %d bytes, not %d", ErrChanged, seg, n, want))
+	f.contradicts(now, i, d, "segment %d has %d bytes, not %d", seg, n, want)
 	return false
 }
 
@@ -376,7 +372,7 @@ func (f *Fetch) buffer(n int) []byte {
 }
 
 // refused takes the producer's answer that a segment does not exist.
-func (f *Fetch) refused(now ndn.Time, i int32) {
+func (f *Fetch) refused(now ndn.Time, i int32, name ndn.Name) {
 	s := &f.ring.slots[i]
 	l := f.lane(s)
 	f.progress(now, l)
@@ -387,6 +383,8 @@ func (f *Fetch) refused(now ndn.Time, i int32) {
 	case s.doubt:
 		s.doubt = false // of that replica, perhaps; if not, it is said again
 		return
+	case f.obj.HasFinal && s.seg <= f.obj.Final && f.wrong(now, i, name):
+		return // it must be there, so this is somebody's lie, or the object has gone
 	}
 	f.failSegment(now, i, fmt.Errorf("%w: the producer has no segment %d of %s", ErrNoContent, s.seg, f.obj.Name))
 }

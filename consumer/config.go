@@ -175,7 +175,8 @@ type Piece struct {
 type Sink interface {
 	// Metadata is called with each metadata packet, and each segment that is
 	// asked for only to learn sizes, before it is believed. ErrLater puts the
-	// fetch off until Fetch.Verified; another error ends it.
+	// fetch off until Fetch.Verified, ErrWrong asks for the packet again for
+	// some times, and another error ends it.
 	Metadata(*ndn.Data) error
 	// Object is called once, before the first Deliver, and says where to start
 	// (the zero Resume for the beginning). An error ends the fetch.

@@ -7,6 +7,8 @@
 //	f.Verified          when a packet has been verified that its Sink kept
 //	f.Tick              when f.Deadline has come
 //	f.Drain             when its Sink became ready again
+//	f.Rejected          after Data and Verified, to have a wrong packet
+//	                    removed from caches
 //	f.Next              after any of these, until it returns false,
 //	                    and sends what it returns
 //
@@ -107,12 +109,13 @@ type Fetch struct {
 	bufSize  int // of new reorder buffers
 	bufBytes int // of all reorder buffers
 
-	sendEv   cc.Send
-	sampleEv cc.Sample
-	lossEv   cc.Loss
-	traceEv  TraceEvent
-	piece    Piece
-	view     ndn.Data // for buffered Data
+	sendEv                cc.Send
+	sampleEv              cc.Sample
+	lossEv                cc.Loss
+	traceEv               TraceEvent
+	piece                 Piece
+	view                  ndn.Data // for buffered Data
+	rejected, rejectedBuf ndn.Name
 }
 
 // New begins a fetch at the time now. The controller must be fresh. trace may
@@ -528,29 +531,29 @@ func (f *Fetch) inline(now ndn.Time, content []byte, from, to uint64) {
 	}
 }
 
-// setFinal takes the number of the object's last segment from a Data.
-func (f *Fetch) setFinal(now ndn.Time, final uint64) {
-	if f.obj.HasFinal {
-		if final != f.obj.Final {
-			f.Fail(now, fmt.Errorf("%w: its last segment was %d and is now %d", ErrChanged, f.obj.Final, final))
-		}
-		return
+// setFinal takes the number of the object's last segment from the Data of slot
+// i. It reports whether that Data may be used.
+func (f *Fetch) setFinal(now ndn.Time, i int32, d *ndn.Data, final uint64) bool {
+	switch {
+	case f.obj.HasFinal && final == f.obj.Final:
+		return true
+	case f.obj.HasFinal:
+		f.contradicts(now, i, d, "its last segment was %d and is now %d", f.obj.Final, final)
+		return false
+	case f.short < final:
+		f.contradicts(now, i, d, "segment %d is shorter than the others and not the last", f.short)
+		return false
+	case final+1 < f.base:
+		f.contradicts(now, i, d, "segment %d arrived, %d is said to be the last", f.base-1, final)
+		return false
 	}
 	f.obj.Final, f.obj.HasFinal = final, true
-	if f.short < final {
-		f.Fail(now, fmt.Errorf("%w: segment %d is shorter than the others and not the last", ErrChanged, f.short))
-		return
-	}
 	if f.plan.first > final {
 		f.Fail(now, fmt.Errorf("%w: %s of an object with segments 0-%d", ErrRange, f.cfg.Range, final))
-		return
-	}
-	if final+1 < f.base {
-		f.Fail(now, fmt.Errorf("%w: segment %d arrived, %d is said to be the last", ErrChanged, f.base-1, final))
-		return
+		return false
 	}
 	if f.plan.ends && f.plan.last <= final {
-		return
+		return true
 	}
 	f.plan.last, f.plan.ends = final, true
 	for s := max(f.base, final+1); s < f.next; s++ {
@@ -560,11 +563,12 @@ func (f *Fetch) setFinal(now ndn.Time, final uint64) {
 	for s := f.base; s < f.next; s++ {
 		if sl := f.ring.at(s); sl.state == slotFailed {
 			f.Fail(now, sl.reason)
-			return
+			return false
 		}
 	}
 	// All of it may have been delivered already.
 	f.settle(now)
+	return !f.Done()
 }
 
 // cancel forgets a segment that is not part of the object.

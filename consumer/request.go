@@ -17,6 +17,7 @@ type request struct {
 	out         bool // in flight
 	held        bool // answered; the answer is being verified
 	retx        uint16
+	wrong       uint8 // how often a wrong packet came
 	nonce       uint32
 	sentAt      ndn.Time
 	firstAt     ndn.Time
@@ -150,26 +151,27 @@ func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 		r.held = true
 		f.heldWire = append(f.heldWire[:0], d.Wire...)
 	case err != nil:
-		f.Fail(now, err)
+		f.oneWrong(now, d.Name, err)
 	default:
 		f.believe(now, d)
 	}
 }
 
 // Verified is the answer to a packet about which Sink.Metadata said ErrLater:
-// nil when it may be believed, or the error that ends the fetch. Without such
-// a packet it does nothing.
+// nil when it may be believed, an ErrWrong when another copy of it may be asked
+// for, or the error that ends the fetch. Without such a packet it does nothing.
 func (f *Fetch) Verified(now ndn.Time, err error) {
 	if f.Done() || !f.one.held {
 		return
 	}
 	f.stats.Now = now
 	f.one.held = false
-	if err == nil {
-		err = f.view.Parse(f.heldWire)
+	if e := f.view.Parse(f.heldWire); e != nil {
+		f.Fail(now, e)
+		return
 	}
 	if err != nil {
-		f.Fail(now, err)
+		f.oneWrong(now, f.view.Name, err)
 		return
 	}
 	f.believe(now, &f.view)
@@ -180,7 +182,7 @@ func (f *Fetch) believe(now ndn.Time, d *ndn.Data) {
 	if f.stage == stageMeta {
 		m, err := ParseMetadata(d.Content)
 		if err != nil {
-			f.Fail(now, err)
+			f.oneWrong(now, d.Name, err)
 			return
 		}
 		f.known(now, m.Object, m.Inline)

@@ -46,6 +46,7 @@ type slot struct {
 	lost          bool  // was declared lost at least once
 	raced         uint8 // how often it was asked for from a second replica, too
 	doubt         bool  // a replica without the content may still refuse it
+	wrong         uint8 // how often a wrong Data came for it
 }
 
 const none int32 = -1

@@ -26,6 +26,7 @@ type Stats struct {
 	Late            uint64 // segments that were taken for lost and came by themselves
 	Duplicates      uint64 // Data for segments that were there already
 	Unsolicited     uint64 // Data and Nacks that answer nothing of ours
+	Rejected        uint64 // Data that were wrong and asked for again
 	MaxGap          time.Duration
 	RTTMin, RTTAvg  time.Duration
 	RTTMax          time.Duration

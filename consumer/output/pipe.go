@@ -9,6 +9,7 @@
 package output
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"ndnpop/consumer"
 	"ndnpop/ndn"
+	"ndnpop/ndn/verify"
 )
 
 // ErrVerify is wrapped by the errors of content that is not what it should be.
@@ -38,8 +40,11 @@ func (e *PacketError) Unwrap() error { return e.Err }
 // errDigest: the DigestSha256 signature does not fit the packet.
 var errDigest = errors.New("its digest is wrong")
 
-// Is makes the error an ErrVerify.
-func (e *PacketError) Is(target error) bool { return target == ErrVerify }
+// Is makes the error an ErrVerify, and one of a packet of which another copy may
+// be right, unless it is a certificate that is missing.
+func (e *PacketError) Is(target error) bool {
+	return target == ErrVerify || target == consumer.ErrWrong && !errors.Is(e.Err, verify.ErrFetch)
+}
 
 // Verify says what is verified of each Data packet.
 type Verify uint8
@@ -77,6 +82,10 @@ type Config struct {
 	// Metadata put off.
 	Check      func(*ndn.Data) error
 	OnMetadata func(error)
+	// Again, if not nil, gets another copy of a packet that is wrong. It asks
+	// until check says nil of what came, and gives up after a while with the
+	// latest reason. It is called from several goroutines and may take its time.
+	Again func(name ndn.Name, check func(*ndn.Data) error) (wire []byte, err error)
 	// Sum hashes the whole content; Want, if not nil, is what the hash has to
 	// be, and implies Sum. A hash that the producer states in the metadata
 	// implies it as well, and is compared too.
@@ -101,6 +110,8 @@ type item struct {
 	head  int // content bytes of the packet to skip
 	size  int // content bytes wanted
 	bare  bool
+	// again is the packet that took the place of a wrong one, nil for none.
+	again []byte
 }
 
 type block struct {
@@ -132,6 +143,7 @@ type Pipe struct {
 	done    chan struct{}
 
 	unverified atomic.Bool // some packet has a signature that was not checked
+	repaired   atomic.Uint64
 	view       ndn.Data
 	// What verified packets say of the object's end, and where the content
 	// now ends.
@@ -343,20 +355,27 @@ func (p *Pipe) fail(err error) {
 // write verifies a block, moves its content together and writes it.
 func (p *Pipe) write(b *block) error {
 	if p.cfg.Verify == VerifyTrust {
-		if err := p.verifyAll(b); err != nil {
+		if err := p.verifyAll(b.items, b.buf); err != nil {
 			return err
 		}
 	}
 	n := 0
-	for _, it := range b.items {
+	for i, it := range b.items {
 		w := b.buf[it.at : it.at+it.n]
 		if !it.bare {
 			if err := p.view.Parse(w); err != nil {
 				return fmt.Errorf("output: %w", err)
 			}
-			if p.cfg.Verify != VerifyTrust {
-				if err := p.verify(&p.view); err != nil {
+			if p.cfg.Verify != VerifyTrust && it.again == nil && p.verify(&p.view) != nil {
+				// Not yet moved over, all of the block from here is as it was.
+				if err := p.verifyAll(b.items[i:], b.buf); err != nil {
 					return err
+				}
+				it = b.items[i]
+			}
+			if it.again != nil {
+				if err := p.view.Parse(it.again); err != nil {
+					return fmt.Errorf("output: %w", err)
 				}
 			}
 			if n, ok := p.view.FinalBlockNumber(ndn.TypeSegment); ok {
@@ -375,40 +394,84 @@ func (p *Pipe) write(b *block) error {
 
 // verifyAll verifies the packets of a block on all processors: signatures of
 // public keys take longer than anything else of a fetch. The first bad packet
-// in the order of the content is the one that is told.
-func (p *Pipe) verifyAll(b *block) error {
-	errs := make([]error, len(b.items))
+// in the order of the content is the one that is told. Of wrong packets other
+// copies are asked for, of all of them at once.
+func (p *Pipe) verifyAll(items []item, buf []byte) error {
+	errs := make([]error, len(items))
 	var next atomic.Int64
 	one := func() {
 		var d ndn.Data
 		for {
 			i := int(next.Add(1)) - 1
-			if i >= len(b.items) {
+			if i >= len(items) {
 				return
 			}
-			it := b.items[i]
+			it := items[i]
 			if it.bare {
 				continue
 			}
-			if errs[i] = d.Parse(b.buf[it.at : it.at+it.n]); errs[i] == nil {
+			if errs[i] = d.Parse(buf[it.at : it.at+it.n]); errs[i] == nil {
 				errs[i] = p.verify(&d)
 			}
-			if errs[i] != nil {
-				next.Store(int64(len(b.items))) // the rest does not matter
+			if errs[i] != nil && (p.cfg.Again == nil || !errors.Is(errs[i], consumer.ErrWrong)) {
+				next.Store(int64(len(items))) // the rest does not matter
 			}
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(b.items)) - 1 {
+	for range min(runtime.GOMAXPROCS(0), len(items)) - 1 {
 		wg.Go(one)
 	}
 	one()
 	wg.Wait()
+	if p.cfg.Again != nil {
+		for i, err := range errs {
+			if errors.Is(err, consumer.ErrWrong) {
+				wg.Go(func() { errs[i] = p.repair(&items[i], buf, err) })
+			}
+		}
+		wg.Wait()
+	}
 	for _, err := range errs {
 		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// repair gets another copy in the place of a packet that is wrong for a reason.
+// The fetch has gone by the end of the object in that packet, and by how much
+// there was in it: a copy that says otherwise comes too late.
+func (p *Pipe) repair(it *item, buf []byte, why error) error {
+	var bad ndn.Data
+	if err := bad.Parse(buf[it.at : it.at+it.n]); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	wire, err := p.cfg.Again(bad.Name, p.verify)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	var good ndn.Data
+	if err == nil {
+		err = good.Parse(wire)
+	}
+	if err == nil && (len(good.Content) != len(bad.Content) || bad.FinalBlock != nil && !bytes.Equal(good.FinalBlock, bad.FinalBlock)) {
+		return why
+	}
+	var another *PacketError
+	switch {
+	case errors.As(err, &another):
+		return &PacketError{bad.Name.Clone(), fmt.Errorf("%w, and so in every copy that was asked for", another.Err)}
+	case err != nil:
+		var first *PacketError
+		if errors.As(why, &first) {
+			why = first.Err
+		}
+		return &PacketError{bad.Name.Clone(), fmt.Errorf("%w, and there is no other copy: %w", why, err)}
+	}
+	p.repaired.Add(1)
+	it.again = wire
 	return nil
 }
 
@@ -438,6 +501,9 @@ type Result struct {
 	// Verified: every packet's signature was checked, or the hash of the whole
 	// is the wanted one.
 	Verified bool
+	// Repaired is the number of packets that were wrong and of which another
+	// copy was right.
+	Repaired uint64
 }
 
 // Ended tells what the fetch took for the end of the object. It is called
@@ -463,6 +529,7 @@ func (p *Pipe) Close(cause error, whole bool) (Result, error) {
 	if p.sum != nil {
 		r.Sha256 = p.sum.Sum(nil)
 	}
+	r.Repaired = p.repaired.Load()
 	r.Verified = p.cfg.Verify != VerifyNone && !p.unverified.Load()
 	if err == nil {
 		err = p.compare(&r, whole)

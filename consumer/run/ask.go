@@ -28,6 +28,8 @@ const (
 type ask struct {
 	name  ndn.Name
 	exact bool // not for a newest version, of which name is a prefix
+	fresh bool
+	hint  []ndn.Name
 	nonce uint32
 	got   chan answer
 }
@@ -40,18 +42,21 @@ type answer struct {
 // ask gets the Data with a name of which name is a prefix, over the
 // connection of the fetch. It is called from a goroutine that may wait.
 func (d *driver) ask(ctx context.Context, name ndn.Name) ([]byte, error) {
-	return d.fetch(ctx, name, false)
+	return d.fetch(ctx, name, false, func(int) (bool, []ndn.Name) { return true, nil })
 }
 
 // get gets the Data with a name, as ask.
 func (d *driver) get(ctx context.Context, name ndn.Name) ([]byte, error) {
-	return d.fetch(ctx, name, true)
+	return d.fetch(ctx, name, true, func(int) (bool, []ndn.Name) { return false, nil })
 }
 
-func (d *driver) fetch(ctx context.Context, name ndn.Name, exact bool) ([]byte, error) {
+// fetch asks several times. how says of each whether it asks for fresh Data, and
+// under which forwarding hint.
+func (d *driver) fetch(ctx context.Context, name ndn.Name, exact bool, how func(attempt int) (fresh bool, hint []ndn.Name)) ([]byte, error) {
 	var last error
 	for i := range time.Duration(askAttempts) {
 		a := &ask{name: name.Clone(), exact: exact, nonce: rand.Uint32(), got: make(chan answer, 1)}
+		a.fresh, a.hint = how(int(i))
 		d.mu.Lock()
 		d.asks = append(d.asks, a)
 		err := d.sendAsk(a)
@@ -91,7 +96,7 @@ func (d *driver) fetch(ctx context.Context, name ndn.Name, exact bool) ([]byte, 
 func (d *driver) sendAsk(a *ask) error {
 	now := d.now()
 	wire := ndn.AppendInterest(nil, &ndn.InterestFields{
-		Name: a.name, CanBePrefix: !a.exact, MustBeFresh: !a.exact, Nonce: a.nonce, Lifetime: askLifetime,
+		Name: a.name, CanBePrefix: !a.exact, MustBeFresh: a.fresh, ForwardingHint: a.hint, Nonce: a.nonce, Lifetime: askLifetime,
 	})
 	if err := d.link.Send(now, wire, nil, &d.frames); err != nil {
 		return err

@@ -31,8 +31,10 @@ type checker struct {
 	trust func(context.Context, *ndn.Data) error
 	// get fetches the Data of a name.
 	get func(context.Context, ndn.Name) ([]byte, error)
-	ctx context.Context
-	wg  sync.WaitGroup
+	// again gets another copy of a wrong one.
+	again func(context.Context, ndn.Name, func(*ndn.Data) error) ([]byte, error)
+	ctx   context.Context
+	wg    sync.WaitGroup
 
 	// Of the object; set by begin, before its first segment is checked.
 	object, roots, leaves ndn.Name
@@ -57,6 +59,7 @@ func (d *driver) trusts(ctx context.Context, v *verify.Verifier) {
 		ctx:   ctx,
 		trust: func(ctx context.Context, p *ndn.Data) error { return v.Verify(ctx, p, d.ask) },
 		get:   d.get,
+		again: d.another,
 	}
 }
 
@@ -198,8 +201,9 @@ func (c *checker) wait(p *part) (*part, error) {
 	}
 }
 
-// packet fetches and parses one packet of the manifest.
-func (c *checker) packet(name ndn.Name, d *ndn.Data) error {
+// packet fetches and parses one packet of the manifest, and another copy of it
+// where check does not accept the first.
+func (c *checker) packet(name ndn.Name, d *ndn.Data, check func(*ndn.Data) error) error {
 	wire, err := c.get(c.ctx, name)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -207,20 +211,27 @@ func (c *checker) packet(name ndn.Name, d *ndn.Data) error {
 	case err != nil:
 		return fmt.Errorf("%w: %s: %w", errNoManifest, name, err)
 	}
-	if err := d.Parse(wire); err != nil || !d.Name.Equal(name) {
-		return fmt.Errorf("%w: %s is malformed", errDigest, name)
+	if err = d.Parse(wire); err != nil || !d.Name.Equal(name) {
+		err = fmt.Errorf("%w: %s is malformed", errDigest, name)
+	} else if err = check(d); err == nil {
+		return nil
 	}
-	return nil
+	if errors.Is(err, context.Canceled) || errors.Is(err, verify.ErrFetch) || errors.Is(err, verify.ErrNotAllowed) {
+		return err
+	}
+	if wire, err = c.again(c.ctx, name, check); err != nil {
+		return err
+	}
+	return d.Parse(wire)
 }
 
 func (c *checker) fetchRoot(i uint64, p *part) error {
 	name := c.roots.Clone().AppendNumber(ndn.TypeSegment, i)
 	var d ndn.Data
-	if err := c.packet(name, &d); err != nil {
-		return err
-	}
-	err := c.trust(c.ctx, &d)
+	err := c.packet(name, &d, func(d *ndn.Data) error { return c.trust(c.ctx, d) })
 	switch {
+	case errors.Is(err, errNoManifest):
+		return err
 	case errors.Is(err, verify.ErrNotAllowed):
 		// A trust schema may know nothing of manifests.
 		return fmt.Errorf("%w: %w", errNoManifest, err)
@@ -256,15 +267,17 @@ func (c *checker) fetchLeaf(i uint64, p *part) error {
 	}
 	name := c.leaves.Clone().AppendNumber(ndn.TypeSegment, i)
 	var d ndn.Data
-	if err := c.packet(name, &d); err != nil {
-		return err
-	}
 	_, n := l.Segments(i)
 	from, _ := l.Leaves(i / l.PerRoot)
-	sum := sha256.Sum256(d.Content)
 	at := (i - from) * manifest.DigestSize
-	if string(root.digests[at:at+manifest.DigestSize]) != string(sum[:]) || len(d.Content) != n*manifest.DigestSize {
-		return fmt.Errorf("%w: %s", errDigest, name)
+	if err := c.packet(name, &d, func(d *ndn.Data) error {
+		sum := sha256.Sum256(d.Content)
+		if string(root.digests[at:at+manifest.DigestSize]) != string(sum[:]) || len(d.Content) != n*manifest.DigestSize {
+			return fmt.Errorf("%w: %s", errDigest, name)
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	p.digests = d.Content
 	return nil

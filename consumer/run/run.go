@@ -20,6 +20,7 @@ import (
 	"ndnpop/consumer/output"
 	"ndnpop/face"
 	"ndnpop/face/lp"
+	"ndnpop/mgmt"
 	"ndnpop/ndn"
 	"ndnpop/ndn/verify"
 )
@@ -84,6 +85,10 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	out.OnRoom, out.OnError = d.room, d.fail
 	trusting, cancel := context.WithCancel(ctx)
 	defer cancel()
+	d.replicas = o.Fetch.Replicas
+	out.Again = func(name ndn.Name, check func(*ndn.Data) error) ([]byte, error) {
+		return d.another(trusting, name, check)
+	}
 	if o.Trust != nil {
 		out.Verify, out.OnMetadata = output.VerifyTrust, d.verified
 		d.trusts(trusting, o.Trust)
@@ -118,8 +123,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	d.mu.Lock()
 	failed := f.Err() != nil
 	d.mu.Unlock()
-	if o.Trust != nil && !failed {
-		// The last packets may need certificates.
+	if !failed {
+		// The last packets may need certificates, or copies of them.
 		d.pipe.Settle()
 	}
 	cancel()
@@ -135,6 +140,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	whole := o.Fetch.Range.Kind == consumer.RangeAll
 	d.pipe.Ended(&res.Object)
 	res.Output, err = d.pipe.Close(f.Err(), whole)
+	res.Stats.Rejected += res.Output.Repaired
 	res.Complete = err == nil
 	res.Elapsed = time.Since(d.start)
 	return res, err
@@ -142,26 +148,28 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // driver connects core, link service, transport and output.
 type driver struct {
-	start  time.Time
-	redial func() (face.Server, error)
-	pipe   *output.Pipe
+	start    time.Time
+	redial   func() (face.Server, error)
+	pipe     *output.Pipe
+	replicas []consumer.Replica
 	// checker is nil when nothing is verified by keys.
 	checker *checker
 	begun   sync.Once     // of the checker
 	poke    chan struct{} // the deadline came nearer
 	over    chan struct{} // closed when the fetch is done
 
-	mu     sync.Mutex
-	tr     face.Server
-	f      *consumer.Fetch
-	link   *lp.Link
-	frames face.Frames
-	buf    []byte
-	p      ndn.Packet
-	armed  ndn.Time // when timers will look next
-	asks   []*ask
-	heard  bool // anything, from whoever is at the other end
-	ended  bool
+	mu      sync.Mutex
+	tr      face.Server
+	f       *consumer.Fetch
+	link    *lp.Link
+	frames  face.Frames
+	buf     []byte
+	p       ndn.Packet
+	armed   ndn.Time // when timers will look next
+	asks    []*ask
+	stamper mgmt.Stamper
+	heard   bool // anything, from whoever is at the other end
+	ended   bool
 }
 
 // use makes tr the transport, with a link service of its own.
@@ -263,11 +271,20 @@ func (d *driver) Receive(frames [][]byte) {
 		switch d.p.Kind {
 		case ndn.KindData:
 			d.f.Data(now, &d.p)
+			d.rejected()
 		case ndn.KindNack:
 			d.f.Nack(now, &d.p)
 		}
 	}
 	d.pump(now)
+}
+
+// rejected has a packet that the core asks for again removed from the own
+// forwarder's store.
+func (d *driver) rejected() {
+	if n, ok := d.f.Rejected(); ok {
+		d.disown(n)
+	}
 }
 
 // Flush implements face.Receiver.
@@ -384,6 +401,7 @@ func (d *driver) verified(err error) {
 	defer d.mu.Unlock()
 	now := d.now()
 	d.f.Verified(now, err)
+	d.rejected()
 	d.pump(now)
 	d.pipe.Kick()
 }

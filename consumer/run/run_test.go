@@ -26,6 +26,7 @@ import (
 	"ndnpop/face"
 	"ndnpop/face/lp"
 	"ndnpop/face/mem"
+	"ndnpop/mgmt"
 	"ndnpop/ndn"
 )
 
@@ -45,6 +46,8 @@ type server struct {
 	start   time.Time
 	drop    func(n int) bool // the nth segment Interest
 	mangle  func(seg uint64, wire []byte) []byte
+	meta    func(wire []byte) []byte // the metadata, mangled
+	told    func(n ndn.Name)         // commands to the forwarder
 	nack    bool
 	signer  ndn.Signer // nil: a digest
 	cert    func(in *ndn.Interest) []byte
@@ -107,7 +110,17 @@ func (s *server) answer(in *ndn.Interest) []byte {
 			c = ndn.AppendTLV(c, 0xf584, s.sha)
 		}
 		c = append(c, s.extra...)
-		return s.sign(&ndn.DataFields{Name: meta.AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0), Content: c})
+		w := s.sign(&ndn.DataFields{Name: meta.AppendNumber(ndn.TypeVersion, 1).AppendNumber(ndn.TypeSegment, 0), Content: c})
+		if s.meta != nil {
+			w = s.meta(w)
+		}
+		return w
+	}
+	if in.Name.HasPrefix(mgmt.Localhost()) {
+		if s.told != nil {
+			s.told(in.Name)
+		}
+		return nil
 	}
 	if s.part != nil {
 		if w := s.part(in.Name); w != nil {

@@ -39,7 +39,8 @@ type catSummary struct {
 	Sha256          string  `json:"sha256"`
 	Verified        bool    `json:"verified"`
 	Complete        bool    `json:"complete"`
-	Files           *int    `json:"files,omitempty"` // of a tree
+	Files           *int    `json:"files,omitempty"`    // of a tree
+	Rejected        uint64  `json:"rejected,omitempty"` // packets that were wrong, and asked for again
 	// Of a fetch that knows several replicas, or changed them.
 	Replicas  []catReplica `json:"replicas,omitempty"`
 	SwitchLog []catSwitch  `json:"switches,omitempty"`
@@ -55,7 +56,7 @@ func summarise(f *catFlags, p *catPlan, r *run.Result) *catSummary {
 		RTTMin: st.RTTMin.Seconds(), RTTAvg: st.RTTAvg.Seconds(), RTTMax: st.RTTMax.Seconds(),
 		Interests: st.Interests, Retransmissions: st.Retransmissions, Timeouts: st.Timeouts,
 		Nacks: st.Nacks, Marks: st.Marks, Decreases: st.WindowDecreases, Switches: st.ReplicaSwitches,
-		MaxGap: st.MaxGap.Seconds(), Sha256: hex.EncodeToString(r.Output.Sha256),
+		Rejected: st.Rejected, MaxGap: st.MaxGap.Seconds(), Sha256: hex.EncodeToString(r.Output.Sha256),
 		Verified: r.Output.Verified, Complete: r.Complete, duplicates: st.Duplicates,
 	}
 	s.addReplicas(&p.fetch, st, r.Replicas, r.Switches)
@@ -87,6 +88,9 @@ func (s *catSummary) line() string {
 	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %d segments, %d Interests, %d repeated, %d duplicates, rtt %.2f/%.2f/%.2f ms, %s",
 		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, s.Segments, s.Interests, s.Retransmissions, s.duplicates,
 		s.RTTMin*1e3, s.RTTAvg*1e3, s.RTTMax*1e3, checked)
+	if s.Rejected > 0 {
+		out += fmt.Sprintf("\n%d packets were not what they should be and were asked for again", s.Rejected)
+	}
 	out += s.replicaLines()
 	if s.Sha256 != "" {
 		out += "\nsha256 " + s.Sha256

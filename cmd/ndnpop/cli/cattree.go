@@ -98,6 +98,7 @@ func (t *treeTotals) add(r *consumer.Stats, began time.Time) {
 	s.Marks += r.Marks
 	s.WindowDecreases += r.WindowDecreases
 	s.ReplicaSwitches += r.ReplicaSwitches
+	s.Rejected += r.Rejected
 	s.MaxGap = max(s.MaxGap, r.MaxGap)
 	if r.RTTMin > 0 && (s.RTTMin == 0 || r.RTTMin < s.RTTMin) {
 		s.RTTMin = r.RTTMin
