@@ -38,10 +38,10 @@ type load struct {
 	open     bool          // a pacer sends; arrivals do not
 	window   uint64        // otherwise
 	received atomic.Uint64 // Data
-	sentAt   [1 << 16]atomic.Int64
 	began    time.Time
 
 	recording atomic.Bool
+	schedule  schedule // of what the pacer asks for; fixed while recording
 	delays    []time.Duration
 
 	answers face.Frames
@@ -133,9 +133,8 @@ func (c *loadConsumer) Receive(frames [][]byte) {
 			continue
 		}
 		n++
-		if recording && len(c.delays) < cap(c.delays) {
-			number := binary.BigEndian.Uint64(c.got.Fragment[c.dataHead:])
-			c.delays = append(c.delays, now-time.Duration(c.sentAt[number%uint64(len(c.sentAt))].Load()))
+		if number := binary.BigEndian.Uint64(c.got.Fragment[c.dataHead:]); recording && number >= c.schedule.first && len(c.delays) < cap(c.delays) {
+			c.delays = append(c.delays, now-c.schedule.due(number))
 		}
 	}
 	c.received.Add(n)
@@ -157,11 +156,9 @@ func (l *load) ask(n uint64) {
 	if n == 0 {
 		return
 	}
-	now := int64(time.Since(l.began))
 	for range n {
 		b := l.interest
 		binary.BigEndian.PutUint64(b[l.interestNumber:], l.next)
-		l.sentAt[l.next%uint64(len(l.sentAt))].Store(now)
 		l.out.Buf = append(l.out.Buf, b...)
 		l.out.End()
 		l.next++
@@ -202,34 +199,82 @@ func (l *load) wait(ctx context.Context, d time.Duration, window int) (stalls in
 	return stalls, nil
 }
 
-// pace asks for rate Data a second and returns how long they took, sorted, and
-// how many were asked for.
-func (l *load) pace(ctx context.Context, rate float64, d time.Duration) ([]time.Duration, int) {
+// paceInterval is the time between two bursts of a pacer. Shorter ones would
+// cost more in wake-ups, of five sockets' readers for each, than the packets do.
+const paceInterval = 50 * time.Microsecond
+
+// schedule says when each Interest of a paced load is due: burst of them
+// together, every paceInterval.
+type schedule struct {
+	first, burst uint64
+	begin        time.Duration // since the load began
+}
+
+func (s *schedule) due(number uint64) time.Duration {
+	return s.begin + time.Duration((number-s.first)/s.burst+1)*paceInterval
+}
+
+// paced is what a paced load found. Both lists are sorted.
+type paced struct {
+	// delays counts from when an Interest was due, not from when it was sent:
+	// otherwise what holds the load up would hide what it holds up the device
+	// for, and the Interests that should have been sent meanwhile.
+	delays []time.Duration
+	late   []time.Duration // of the load itself, for each wake-up that sent
+	lost   int             // Interests without Data; their delay is giveUp
+}
+
+// giveUp is how long a paced load waits for the last Data.
+const giveUp = 200 * time.Millisecond
+
+// pace asks for rate Data a second, whatever comes back.
+func (l *load) pace(ctx context.Context, rate float64, d time.Duration) (paced, error) {
+	burst := max(1, uint64(rate*paceInterval.Seconds()+0.5))
+	total := uint64(d/paceInterval) * burst
+	p := paced{late: make([]time.Duration, 0, d/paceInterval)}
+	l.delays = make([]time.Duration, 0, total)
 	l.mu.Lock()
-	l.open, l.window = true, 1<<10
-	first := l.next
+	l.open, l.window = true, 0
+	l.received.Store(l.next) // what came of the load before was counted too
+	l.schedule = schedule{first: l.next, burst: burst, begin: time.Since(l.began)}
 	l.mu.Unlock()
-	l.delays = make([]time.Duration, 0, int(rate*d.Seconds())+1)
-	l.recording.Store(true)
-	begin := time.Now()
-	for sent := 0; ctx.Err() == nil && time.Since(begin) < d; {
-		due := int(time.Since(begin).Seconds() * rate)
-		for sent < due {
-			n := min(due-sent, 64)
-			l.mu.Lock()
-			l.ask(uint64(n))
-			l.mu.Unlock()
-			sent += n
-		}
-		time.Sleep(20 * time.Microsecond)
+	b, err := newBeat(paceInterval)
+	if err != nil {
+		return p, err
 	}
-	for end := time.Now().Add(200 * time.Millisecond); l.received.Load() < l.next && time.Now().Before(end); {
+	defer b.close()
+	l.recording.Store(true)
+	for end := l.schedule.first + total; l.next < end && ctx.Err() == nil; {
+		if err := b.wait(); err != nil {
+			return p, err
+		}
+		now := time.Since(l.began)
+		n := min(uint64((now-l.schedule.begin)/paceInterval)*burst+l.schedule.first, end) - l.next
+		if n == 0 {
+			continue
+		}
+		p.late = append(p.late, now-l.schedule.due(l.next))
+		l.mu.Lock()
+		l.ask(n)
+		l.mu.Unlock()
+	}
+	for end := time.Now().Add(giveUp); l.received.Load() < l.next && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	l.recording.Store(false)
 	l.close() // after which the receiver writes no more
-	slices.Sort(l.delays)
-	return l.delays, int(l.next - first)
+	p.delays, p.lost = l.delays, int(l.next-l.schedule.first)-len(l.delays)
+	for range p.lost {
+		p.delays = append(p.delays, giveUp)
+	}
+	slices.Sort(p.delays)
+	slices.Sort(p.late)
+	return p, nil
+}
+
+// quantile returns a quantile of a sorted list in microseconds.
+func quantile(sorted []time.Duration, q float64) float64 {
+	return float64(sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]) / 1e3
 }
 
 // shuffled is a random number from which a load counts, so that no two are for

@@ -13,9 +13,17 @@ import (
 	"ndnpop/cdnbench/peer"
 )
 
-// packetSizes are the sizes of whole Data packets, and how many may be on
-// their way: what fits into every socket buffer.
-var packetSizes = []struct{ size, window int }{{100, 2048}, {1400, 1024}, {8192, 256}}
+// packetSize is a size of whole Data packets.
+type packetSize struct {
+	size   int
+	window int     // how many may be on their way: what fits into every socket buffer
+	pace   float64 // Data a second at which delays are measured
+}
+
+// packetSizes have the same pace for every device. For small packets it is half
+// of the 400,000 that the project aims at; for the others it is what two
+// processors do with room to spare.
+var packetSizes = []packetSize{{100, 2048, 200_000}, {1400, 1024, 100_000}, {8192, 256, 40_000}}
 
 // Times of one measurement.
 const (
@@ -84,7 +92,8 @@ face = "producer"
 }
 
 // packets measures one device with one size of Data.
-func (b *bench) packets(ctx context.Context, d device, size, window int, measure time.Duration) (map[string]float64, error) {
+func (b *bench) packets(ctx context.Context, d device, s packetSize, measure time.Duration) (map[string]float64, error) {
+	size, window := s.size, s.window
 	dir, err := os.MkdirTemp(b.dir, "load-")
 	if err != nil {
 		return nil, err
@@ -151,12 +160,15 @@ func (b *bench) packets(ctx context.Context, d device, size, window int, measure
 	}
 	l.restart(0)
 	time.Sleep(100 * time.Millisecond) // what is on its way arrives
-	delays, asked := l.pace(ctx, m["pairs_per_s"]/2, measure/2)
+	paced, err := l.pace(ctx, s.pace, measure)
+	if err != nil {
+		return nil, err
+	}
 	closed = true
-	if n := len(delays); n > 0 {
-		m["delay_p50_us"] = float64(delays[n/2]) / 1e3
-		m["delay_p99_us"] = float64(delays[min(n*99/100, n-1)]) / 1e3
-		m["unanswered"] = float64(asked - n)
+	if len(paced.delays) > 0 {
+		m["delay_p50_us"], m["delay_p99_us"] = quantile(paced.delays, 0.5), quantile(paced.delays, 0.99)
+		m["load_late_p99_us"] = quantile(paced.late, 0.99)
+		m["unanswered"] = float64(paced.lost)
 	}
 	return m, nil
 }
@@ -168,7 +180,7 @@ func (b *bench) measurePackets(ctx context.Context, r *cdnbench.Result, run int,
 	for _, s := range packetSizes {
 		for _, d := range devices {
 			arm := packetArm(d.name, s.size)
-			m, err := b.packets(ctx, d, s.size, s.window, measure)
+			m, err := b.packets(ctx, d, s, measure)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -177,8 +189,8 @@ func (b *bench) measurePackets(ctx context.Context, r *cdnbench.Result, run int,
 				r.Add(run, arm, "failed", 1)
 				continue
 			}
-			fmt.Fprintf(b.o.Log, "%s, run %d: %.0f pairs/s, %.0f for a processor second, delay %.0f µs, p99 %.0f µs\n",
-				arm, run, m["pairs_per_s"], m["pairs_per_cpu_s"], m["delay_p50_us"], m["delay_p99_us"])
+			fmt.Fprintf(b.o.Log, "%s, run %d: %.0f pairs/s, %.0f for a processor second; at %.0f pairs/s delay %.0f µs, p99 %.0f µs, the load itself %.0f µs late\n",
+				arm, run, m["pairs_per_s"], m["pairs_per_cpu_s"], s.pace, m["delay_p50_us"], m["delay_p99_us"], m["load_late_p99_us"])
 			for _, k := range packetMetrics {
 				if v, ok := m[k]; ok {
 					r.Add(run, arm, k, v)
@@ -191,7 +203,7 @@ func (b *bench) measurePackets(ctx context.Context, r *cdnbench.Result, run int,
 
 var packetMetrics = []string{
 	"pairs_per_s", "packets_per_s", "goodput_mbps", "pairs_per_cpu_s", "cpu_us_per_packet", "cpu_share", "stalls",
-	"delay_p50_us", "delay_p99_us", "unanswered",
+	"delay_p50_us", "delay_p99_us", "load_late_p99_us", "unanswered",
 }
 
 // expectPackets holds the packet rates against what the project promises.
@@ -205,7 +217,9 @@ func expectPackets(r *cdnbench.Result) {
 		per("forwarder", 1400)/per("relay", 1400), 0.3, math.Inf(1))
 	r.Expect("pairs of Interest and Data of 100 bytes for a processor second of the forwarder", "at least 400,000",
 		per("forwarder", 100), 400_000, math.Inf(1))
+	// The strict reading of "p99 of added latency": what the relay adds at its
+	// own p99 is not taken off, only its median.
 	added := r.Arms[packetArm("forwarder", 100)]["delay_p99_us"].Median - r.Arms[packetArm("relay", 100)]["delay_p50_us"].Median
-	r.Expect("added delay at half the rate in µs, Data of 100 bytes: forwarder's p99 less the relay's median", "at most 300 µs",
+	r.Expect("added delay in µs, both offered 200,000 pairs/s, Data of 100 bytes: forwarder's p99 less the relay's median", "at most 300 µs",
 		added, math.Inf(-1), 300)
 }
