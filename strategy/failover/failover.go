@@ -9,8 +9,10 @@
 //     since that was sent;
 //   - when it answers with Nack NoRoute.
 //
-// What was outstanding there goes out at once on the next one, with fresh
-// Nonces, before the consumer's timer runs out. Every Interest outstanding at a
+// What was outstanding there goes out on the next one, with fresh Nonces, before
+// the consumer's timer runs out: beginning at once and spread over the
+// round-trip time of the one that failed, so that it comes no faster than it
+// did there and fits into the other path's queue. Every Interest outstanding at a
 // silent next hop is repaired; it takes several of them without an answer in
 // between (the parameter evidence) until later Interests avoid the next hop as
 // well, so that random loss does not turn the traffic away. A single loss among
@@ -92,6 +94,8 @@ type hop struct {
 	retryAt ndn.Time
 	backoff time.Duration
 	healed  ndn.Time // when it last came back
+
+	failed strategy.Spread // what goes elsewhere, or here when it came up
 }
 
 // entry is the watch over one pending Interest: over the next hop that it was
@@ -100,7 +104,18 @@ type entry struct {
 	timer   table.TimerID
 	watched ndn.FaceID
 	armed   ndn.Time
+	// queued is set while the Interest waits for its turn to be sent again.
+	queued       bool
+	place        uint32 // among those of the watched next hop
+	retry, again bool   // as forward takes them
 }
+
+// What a timer of an entry is for.
+const (
+	tagWatch = iota // the watched next hop may be silent
+	tagPlace        // all that are sent again are known
+	tagTurn         // the Interest is to be sent again
+)
 
 // Interest implements strategy.Strategy.
 func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
@@ -187,7 +202,7 @@ func (f *failover) watch(c *strategy.Context, e *entry, face ndn.FaceID, h *hop)
 		c.Disarm(e.timer)
 	}
 	now := c.Now()
-	e.timer, e.watched, e.armed = c.Arm(f.silentAt(h).Sub(now), 0), face, now
+	e.timer, e.watched, e.armed, e.queued = c.Arm(f.silentAt(h).Sub(now), tagWatch), face, now, false
 }
 
 // silentAt is when a next hop counts as silent unless it is heard before.
@@ -217,25 +232,54 @@ func (f *failover) probe(c *strategy.Context, st *strategy.Hops[hop], used ndn.F
 }
 
 // Timer implements strategy.TimerHandler: the watched next hop is silent, or
-// has been heard since and is watched on.
+// has been heard since and is watched on; or an Interest that is sent again has
+// its turn.
 func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	e := f.entries.Get(c)
 	if ev.ID != e.timer {
 		return
 	}
 	e.timer = table.TimerID{}
-	o := c.Out(e.watched)
-	if o == nil || o.Failed || len(c.Ins()) == 0 {
+	if len(c.Ins()) == 0 {
 		return
 	}
 	st := f.prefixes.Get(c)
 	h := st.Of(e.watched)
+	switch ev.Tag {
+	case tagPlace:
+		e.timer = c.Arm(h.failed.Wait(e.place, h.rtt.Smooth), tagTurn)
+		return
+	case tagTurn:
+		e.queued = false
+		f.forward(c, st, e.retry, e.again)
+		return
+	}
+	o := c.Out(e.watched)
+	if o == nil || o.Failed {
+		return
+	}
 	if h.heard > e.armed && f.silentAt(h) > c.Now() {
 		f.watch(c, e, e.watched, h)
 		return
 	}
 	f.unanswered(c, e.watched, h, 1)
-	f.resend(c, st)
+	f.queue(c, st, e.watched, false, false)
+}
+
+// queue sends an Interest again when its turn comes among all that a change of
+// a next hop concerns. The arguments are those of forward.
+func (f *failover) queue(c *strategy.Context, st *strategy.Hops[hop], of ndn.FaceID, retry, again bool) {
+	e := f.entries.Get(c)
+	place := st.Of(of).failed.Join(c.Now())
+	if place == 0 {
+		f.forward(c, st, retry, again)
+		return
+	}
+	if e.timer.IsSet() {
+		c.Disarm(e.timer)
+	}
+	e.watched, e.queued, e.place, e.retry, e.again = of, true, place, retry, again
+	e.timer = c.Arm(0, tagPlace)
 }
 
 // unanswered notes evidence against a next hop.
@@ -341,8 +385,12 @@ func (f *failover) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 		}
 		return
 	}
-	if down := ev.Change == strategy.HopDown; !c.PendingOut() || down && f.entries.Get(c).watched == ev.Face {
-		f.forward(c, f.prefixes.Get(c), true, !down)
+	e, down := f.entries.Get(c), ev.Change == strategy.HopDown
+	switch {
+	case e.queued:
+		e.again = e.again || !down
+	case !c.PendingOut() || down && e.watched == ev.Face:
+		f.queue(c, f.prefixes.Get(c), ev.Face, true, !down)
 	}
 }
 

@@ -106,32 +106,81 @@ func TestBlackHoleIsTransparent(t *testing.T) {
 	}
 }
 
-func TestOutstandingIsResentAtOnce(t *testing.T) {
-	r := recorder(t)
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-	con := r.AddConsumer(strategytest.Consumer{Window: 50})
-	r.At(time.Second, func() { a.Silent = true })
-	r.Run(1100 * ms)
-	strategytest.CheckNonces(t, r)
-	var first, last time.Duration
-	resent := 0
-	for _, s := range r.Sends {
-		if s.Hop == b && s.Again {
-			if s.Event != "Timer" || s.Why == "" {
-				t.Errorf("%v", s)
+func TestOutstandingIsResentAsItWasSent(t *testing.T) {
+	for name, die := range map[string]func(*strategytest.Hop){
+		"black hole": func(h *strategytest.Hop) { h.Silent = true },
+		"kill":       func(h *strategytest.Hop) { h.Down() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+			con := r.AddConsumer(strategytest.Consumer{Window: 50})
+			r.At(time.Second, func() { die(a) })
+			r.Run(1100 * ms)
+			strategytest.CheckNonces(t, r)
+			var at []time.Duration
+			for _, s := range r.Sends {
+				if s.Hop == b && s.Again {
+					if s.Event != "Timer" && len(at) > 0 || s.Why == "" {
+						t.Errorf("%v", s)
+					}
+					at = append(at, s.At)
+				}
 			}
-			if resent++; first == 0 {
-				first = s.At
+			// All within the round-trip time of the dead next hop, evenly.
+			if len(at) != 50 {
+				t.Fatalf("%d re-sends", len(at))
 			}
-			last = s.At
-		}
+			for i := 1; i < 50; i++ {
+				if d := at[i] - at[i-1]; d < 300*time.Microsecond || d > 500*time.Microsecond {
+					t.Errorf("re-send %d %v after the one before", i, d)
+				}
+			}
+			if con.Lost > 0 {
+				t.Error("lost")
+			}
+		})
 	}
-	if resent != 50 || last != first {
-		t.Errorf("%d re-sends from %v to %v", resent, first, last)
-	}
-	if con.Lost > 0 {
-		t.Error("lost")
+}
+
+// TestQueuedInterests: what happens while Interests wait for their turn to be
+// sent again.
+func TestQueuedInterests(t *testing.T) {
+	for name, x := range map[string]struct {
+		then func(a, b *strategytest.Hop, con *strategytest.Consumer)
+		most int // Interests that were sent again
+	}{
+		"the other dies too": {func(a, b *strategytest.Hop, _ *strategytest.Consumer) { b.Down(); a.Up() }, 80},
+		"the first comes up": {func(a, b *strategytest.Hop, _ *strategytest.Consumer) { a.Up() }, 51},
+		"the consumer asks again": {func(_, _ *strategytest.Hop, c *strategytest.Consumer) {
+			for i := range uint64(3000) {
+				c.Repeat(i)
+			}
+		}, 51},
+		"the route goes": {func(a, b *strategytest.Hop, _ *strategytest.Consumer) { a.RemoveRoute() }, 51},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+			con := r.AddConsumer(strategytest.Consumer{Window: 50})
+			r.At(time.Second, a.Down)
+			r.At(1010*ms, func() { x.then(a, b, con) })
+			r.Run(2 * time.Second)
+			if con.Lost > 0 || len(con.Nacks) > 0 || con.Gap(1050*ms, 2*time.Second) > 21*ms {
+				t.Errorf("%d lost, Nacks %v, gap %v", con.Lost, con.Nacks, con.Gap(1100*ms, 2*time.Second))
+			}
+			again := 0
+			for _, s := range r.Sends {
+				if s.Again {
+					again++
+				}
+			}
+			if again < 49 || again > x.most {
+				t.Errorf("%d sent again", again)
+			}
+		})
 	}
 }
 

@@ -98,6 +98,51 @@ func TestFailoverIsTransparent(t *testing.T) {
 	}
 }
 
+// TestFailoverFitsTheQueue: what was outstanding when a path dies goes to the
+// other one no faster than that can take it. That path has a drop-tail queue of
+// one product of rate and delay, and the window is nearly twice that: as much as
+// fits.
+func TestFailoverFitsTheQueue(t *testing.T) {
+	const rate, packet = 30e6, 1120
+	for _, x := range []struct {
+		rtt, other, share, window float64 // ms, ms, part of the rate, products of the other path
+	}{
+		{20, 20, 1, 1.9}, {20, 20, 1, 1.2}, {20, 10, 1, 1.9}, {10, 20, 1, 1}, {20, 20, .5, 1.9}, {20, 40, .5, 1.9}, {20, 20, .2, 1.5},
+	} {
+		for what, do := range map[string]func(f *strategytest.Fan){
+			"black hole": func(f *strategytest.Fan) { f.First[0].BlackHole() },
+			"down":       func(f *strategytest.Fan) { f.First[0].Down() },
+		} {
+			t.Run(fmt.Sprint(what, x), func(t *testing.T) {
+				top := strategytest.NewTopology(strategytest.Setup{Seed: 1, Strategy: failover.Factory()})
+				a, b := strategytest.RTT(x.rtt), strategytest.RTT(x.other)
+				a.Rate, a.Queue = rate, 1<<20
+				b.Rate, b.Cost = int64(rate*x.share), 2
+				product := rate * x.share / 8 * x.other / 1000
+				b.Queue = int64(product)
+				fan := top.Fan(1, a, b)
+				flow := top.Consume(fan.Consumers[0], sim.FetchConfig{
+					Controller: "fixed", Params: cc.Params{Window: x.window * product / packet},
+				})
+				top.At(time.Second, func() { do(fan) })
+				run(t, top, 2*time.Second)
+				if n := fan.First[1].BA.Counters().QueueDrops; n > 0 || flow.Resent() > 0 {
+					t.Errorf("the queue dropped %d, the consumer repeated %d", n, flow.Resent())
+				}
+				// The window makes the round-trip time of the first path.
+				filled := max(x.rtt+1, x.window*product*8*1000/rate)
+				most := x.other + 1 + 5 + max(0, x.rtt-x.window*product*8*1000/rate)
+				if what == "black hole" {
+					most = 4*filled + 20
+				}
+				if gap := flow.Gap(900*ms, 2*time.Second); gap > time.Duration(most*float64(ms)) {
+					t.Errorf("gap %v, more than %v ms", gap, most)
+				}
+			})
+		}
+	}
+}
+
 // TestBestPathFollows the better path within two seconds of a change, both
 // ways, under 1 % random loss.
 func TestBestPathFollows(t *testing.T) {
