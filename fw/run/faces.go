@@ -134,7 +134,8 @@ func (f *Forwarder) nameURI(fc *netFace, uri string) {
 // destroy removes a face from all tables, unless that has been done: nothing is
 // sent there or taken from there any more. The sweeper removes its routes and,
 // if there are many, its next hops; done is closed afterwards, and nil when
-// there are none.
+// there are none. At the end of the forwarder the tables stay as they are: it
+// would take seconds to find other ways for all that is pending.
 func (f *Forwarder) destroy(fc *netFace, why error) (done <-chan struct{}) {
 	f.mu.Lock()
 	if f.faces[fc.id] != fc {
@@ -157,10 +158,12 @@ func (f *Forwarder) destroy(fc *netFace, why error) (done <-chan struct{}) {
 	for _, u := range f.units {
 		u.call(func(now ndn.Time) {
 			delete(u.faces, fc.id)
-			u.shard.RemoveFacePart(now, fc.id, fibBatch)
+			if !f.closed {
+				u.shard.RemoveFacePart(now, fc.id, fibBatch)
+			}
 		})
 	}
-	if fc.routed {
+	if fc.routed && !f.closed {
 		done = f.sweeper.add(fc.id) // with the lock held, so before Close ends it
 	}
 	last := fc.snapshot(f.clock.now())

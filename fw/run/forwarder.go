@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -142,20 +144,30 @@ func (f *Forwarder) Close(ctx context.Context) {
 	f.wg.Wait()
 }
 
-// drain waits until no face has anything queued.
+// drainStall is how long Close waits for queues that do not get shorter: who
+// has not read for so long will not read the rest.
+const drainStall = 250 * time.Millisecond
+
+// drain waits until each face has had nothing queued at some time. What comes
+// in meanwhile is forwarded, so there may always be something somewhere.
 func (f *Forwarder) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, f.opts.DrainTime)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	left := slices.DeleteFunc(f.list(), func(fc *netFace) bool { return fc.id == InternalFace })
+	least, since := math.MaxInt, time.Now()
 	for {
 		queued := 0
-		for _, fc := range f.list() {
-			if fc.id != InternalFace {
-				queued += fc.queued()
-			}
+		left = slices.DeleteFunc(left, func(fc *netFace) bool {
+			n := fc.queued()
+			queued += n
+			return n == 0
+		})
+		if queued < least {
+			least, since = queued, time.Now()
 		}
-		if queued == 0 {
+		if queued == 0 || time.Since(since) >= drainStall {
 			return
 		}
 		select {
