@@ -34,13 +34,18 @@ func (h Hasher) Prefixes(n Name, dst []uint64) []uint64 {
 	x := h.root
 	dst = append(dst, x)
 	for c := 0; len(n) > 0 && c <= MaxComponents; c++ {
-		_, l, hl, err := ReadTL(n)
-		if err != nil {
-			break
+		_, l, short := shortTL(n)
+		size := 2 + l
+		if !short {
+			_, l, hl, err := ReadTL(n)
+			if err != nil {
+				break
+			}
+			size = hl + l
 		}
-		x = h.step(x, n[:hl+l])
+		x = h.step(x, n[:size])
 		dst = append(dst, x)
-		n = n[hl+l:]
+		n = n[size:]
 	}
 	return dst
 }

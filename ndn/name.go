@@ -26,9 +26,13 @@ type Component struct {
 func ParseNameValue(v []byte) (Name, int, error) {
 	n := 0
 	for rest := v; len(rest) > 0; n++ {
-		t, l, h, err := ReadTL(rest)
-		if err != nil {
-			return nil, 0, err
+		t, l, short := shortTL(rest)
+		h := 2
+		if !short {
+			var err error
+			if t, l, h, err = ReadTL(rest); err != nil {
+				return nil, 0, err
+			}
 		}
 		if t > 0xffff || (t <= TypeParamsDigest && l != 32) {
 			return nil, 0, ErrComponent

@@ -194,13 +194,25 @@ func ParseNat(v []byte) (uint64, error) {
 // ReadTL reads an element's type and length from the start of b. n is the
 // size of both; the value is b[n:n+length], which is known to lie within b.
 func ReadTL(b []byte) (typ uint32, length, n int, err error) {
-	if len(b) >= 2 && b[0] < 253 && b[0] != 0 && b[1] < 253 {
-		if length = int(b[1]); length > len(b)-2 {
-			return 0, 0, 0, ErrTruncated
+	if t, l, ok := shortTL(b); ok {
+		return t, l, 2, nil
+	}
+	// A Data of 253 bytes and more, and a fragment that holds it.
+	if len(b) >= 4 && b[0]-1 < 252 && b[1] == 253 {
+		if length = int(binary.BigEndian.Uint16(b[2:])); length >= 253 && length <= len(b)-4 {
+			return uint32(b[0]), length, 4, nil
 		}
-		return uint32(b[0]), length, 2, nil
 	}
 	return readTLSlow(b)
+}
+
+// shortTL is ReadTL where type and length take a byte each and the value lies
+// within b. It is small enough to be inlined.
+func shortTL(b []byte) (typ uint32, length int, ok bool) {
+	if len(b) < 2 || b[0]-1 >= 252 || int(b[1]) > min(252, len(b)-2) {
+		return 0, 0, false
+	}
+	return uint32(b[0]), int(b[1]), true
 }
 
 func readTLSlow(b []byte) (uint32, int, int, error) {

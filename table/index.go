@@ -65,7 +65,7 @@ func (x *index) insert(h uint64, slot uint32) {
 	if x.old != nil {
 		x.move()
 	}
-	if (x.used+1)*4 > len(x.cells)*3 {
+	if (x.used+1)*2 > len(x.cells) {
 		for x.old != nil {
 			x.move()
 		}

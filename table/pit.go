@@ -150,7 +150,9 @@ func (e *PitEntry) Digest() []byte {
 
 // Weight is how many entries the limits count it as: one for each KiB begun
 // of its packet, so that they bound memory too.
-func (e *PitEntry) Weight() int { return 1 + len(e.Wire)>>10 }
+func (e *PitEntry) Weight() int { return weight(e.Wire) }
+
+func weight(wire []byte) int { return 1 + len(wire)>>10 }
 
 // PITConfig limits a PIT. Zero values are defaults. An Interest of several KiB
 // counts as several entries.
@@ -267,7 +269,7 @@ func (p *PIT) Find(h uint64, i *ndn.Interest, hint []byte) (e *PitEntry, variant
 // packet. variants is what Find returned, hashes those of the prefixes of its
 // name.
 func (p *PIT) Insert(h uint64, i *ndn.Interest, hint, digest []byte, hashes []uint64, variants int) (*PitEntry, error) {
-	w := (&PitEntry{Wire: i.Wire}).Weight()
+	w := weight(i.Wire)
 	switch {
 	case p.load+w > p.cfg.MaxEntries:
 		return nil, ErrFull

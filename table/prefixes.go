@@ -14,6 +14,7 @@ type prefixes[T any] struct {
 	slab    slab[prefixEntry[T]]
 	lengths [ndn.MaxComponents + 1]uint32 // prefixes of each length
 	mask    uint64                        // lengths that occur
+	root    uint32                        // the slot of the empty name, if it is there
 }
 
 // prefixEntry has what a look-up reads side by side: at a million prefixes it
@@ -48,6 +49,9 @@ func (p *prefixes[T]) longest(hashes []uint64, n ndn.Name) (uint32, bool) {
 	for m := p.mask & (1<<len(hashes) - 1); m != 0; {
 		l := bits.Len64(m) - 1
 		m &^= 1 << l
+		if l == 0 {
+			return p.root, true
+		}
 		h := hashes[l]
 		for it := p.index.find(h); ; {
 			slot, ok := it.next()
@@ -68,6 +72,9 @@ func (p *prefixes[T]) add(h uint64, n ndn.Name) uint32 {
 	e := p.slab.at(slot)
 	e.name, e.hash, e.len, e.live = append(ndn.Name(e.room[:0]), n...), h, uint8(n.Len()), true
 	p.index.insert(h, slot)
+	if e.len == 0 {
+		p.root = slot
+	}
 	if p.lengths[e.len]++; p.lengths[e.len] == 1 {
 		p.mask |= 1 << e.len
 	}
