@@ -12,9 +12,9 @@
 //
 // # What a request meets
 //
-// A command must be signed, its parameters digest must be right, a rule of the
-// policy must allow its module from its face with its signature, and it must
-// not be a replay; otherwise the answer is 403 and the reason goes to the
+// A command must be signed, in elements of its own under the right parameters
+// digest or in its name, a rule of the policy must allow its module from its face
+// with its signature, and it must not be a replay; otherwise the answer is 403 and the reason goes to the
 // Refused hook. Datasets may be read by every local face.
 //
 // A command whose key may be certified by a trust anchor waits aside until the

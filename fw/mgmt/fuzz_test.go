@@ -58,17 +58,28 @@ func FuzzAnnouncement(f *testing.F) {
 	})
 }
 
-// FuzzSignature: the signature elements of an Interest.
+// FuzzSignature: the signature of a command, of either form.
 func FuzzSignature(f *testing.F) {
 	f.Add([]byte{0x1b, 1, 0, 0x26, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0x28, 1, 5}, []byte{1})
+	f.Add([]byte{0x16, 3, 0x1b, 1, 0}, []byte{0x17, 1, 9})
 	f.Fuzz(func(t *testing.T, info, value []byte) {
-		i := ndn.Interest{SigInfo: info, SigValue: value}
-		s, err := parseSignature(&i)
-		if err != nil {
-			return
+		try := func(s signature, err error) {
+			if err != nil {
+				return
+			}
+			s.SigTime()
+			s.KeyName()
+			s.SigType()
 		}
-		s.SigTime()
-		s.KeyName()
-		s.SigType()
+		try(parseSignature(info, value))
+		n := ndn.AppendNatTLV(commandNameForTest(), ndn.TypeGeneric, 5)
+		n = ndn.AppendTLV(n, ndn.TypeGeneric, []byte("nonce"))
+		n = ndn.AppendTLV(n, ndn.TypeGeneric, info)
+		n = ndn.AppendTLV(n, ndn.TypeGeneric, value)
+		s, covered, err := nameSignature(n)
+		if err == nil && len(covered) >= len(n) {
+			t.Fatalf("a signature covers itself: %s", n)
+		}
+		try(s, err)
 	})
 }

@@ -73,7 +73,7 @@ func TestNFDTools(t *testing.T) {
 		if err := i.Parse(r.wire); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := parseSignature(&i); err == nil && s.hasTime {
+		if s, _, err := commandSignature(&i); err == nil && s.hasTime {
 			b.wall = *s.SigTime()
 		}
 		b.f.now = b.f.now.Add(2 * time.Second)

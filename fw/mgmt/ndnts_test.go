@@ -51,7 +51,7 @@ func TestNDNts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line.Dir == ">" {
-			if s, err := parseSignature(&p.Interest); err == nil && s.hasTime {
+			if s, _, err := commandSignature(&p.Interest); err == nil && s.hasTime {
 				b.wall = *s.SigTime()
 			}
 			b.f.now = b.f.now.Add(2 * time.Second)

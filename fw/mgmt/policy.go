@@ -1,9 +1,7 @@
 package mgmt
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	ndnd "github.com/named-data/ndnd/std/ndn"
 	"github.com/named-data/ndnd/std/ndn/spec_2022"
 	"github.com/named-data/ndnd/std/security/signer"
-	"github.com/named-data/ndnd/std/types/optional"
 
 	"ndnpop/ndn"
 	"ndnpop/ndn/certfile"
@@ -217,106 +214,6 @@ func readCertificates(files []string, read func(string) ([]byte, error)) (all []
 	return all, nil
 }
 
-// signature is what a command's signature elements say. It implements
-// ndnd.Signature for that library's verifiers.
-type signature struct {
-	typ     uint64
-	key     ndn.Name // of the KeyLocator, nil when absent
-	nonce   []byte
-	time    uint64 // milliseconds since the Unix epoch
-	hasTime bool
-	value   []byte
-}
-
-var errSigInfo = errors.New("malformed signature info")
-
-// parseSignature reads the signature elements of a signed Interest.
-func parseSignature(i *ndn.Interest) (signature, error) {
-	s := signature{value: i.SigValue}
-	hasType := false
-	for v := i.SigInfo; len(v) > 0; {
-		e, rest, err := ndn.NextElement(v)
-		if err != nil {
-			return s, errSigInfo
-		}
-		v = rest
-		switch e.Type {
-		case ndn.TypeSigType:
-			if hasType {
-				return s, errSigInfo
-			}
-			hasType = true
-			if s.typ, err = ndn.ParseNat(e.Value); err != nil {
-				return s, errSigInfo
-			}
-		case ndn.TypeKeyLocator:
-			if len(e.Value) > 0 && e.Value[0] == byte(ndn.TypeName) {
-				if s.key, err = ndn.ParseNameTLV(e.Value); err != nil {
-					return s, errSigInfo
-				}
-			}
-		case 0x26: // SignatureNonce
-			s.nonce = e.Value
-		case 0x28: // SignatureTime
-			if s.time, err = ndn.ParseNat(e.Value); err != nil {
-				return s, errSigInfo
-			}
-			s.hasTime = true
-		case 0x2a: // SignatureSeqNum: not used by management
-		default:
-			if ndn.Critical(e.Type) {
-				return s, errSigInfo
-			}
-		}
-	}
-	if !hasType {
-		return s, errSigInfo
-	}
-	return s, nil
-}
-
-// SigType implements ndnd.Signature.
-func (s *signature) SigType() ndnd.SigType {
-	if s.typ > 1<<16 {
-		return ndnd.SignatureNone
-	}
-	return ndnd.SigType(s.typ)
-}
-
-// KeyName implements ndnd.Signature.
-func (s *signature) KeyName() enc.Name { return s.key.ToNdnd() }
-
-// Validity implements ndnd.Signature; commands have none.
-func (s *signature) Validity() (from, to optional.Optional[time.Time]) { return }
-
-// SigValue implements ndnd.Signature.
-func (s *signature) SigValue() []byte { return s.value }
-
-// SigNonce implements ndnd.Signature.
-func (s *signature) SigNonce() []byte { return s.nonce }
-
-// SigTime implements ndnd.Signature.
-func (s *signature) SigTime() *time.Time {
-	if !s.hasTime {
-		return nil
-	}
-	t := time.UnixMilli(int64(min(s.time, 1<<62)))
-	return &t
-}
-
-// SigSeqNum implements ndnd.Signature.
-func (s *signature) SigSeqNum() *uint64 { return nil }
-
-// signedInterest lends an Interest's signature to signer.ValidateData, which
-// looks at nothing else of a packet.
-type signedInterest struct {
-	ndnd.Data
-	sig *signature
-}
-
-// Signature implements ndnd.Data.
-func (s signedInterest) Signature() ndnd.Signature { return s.sig }
-
 // identity is who signed a command, as far as replays are concerned.
 type identity struct {
 	kind identityKind
@@ -346,18 +243,11 @@ type verdict struct {
 
 // check decides about one command.
 func (p *Policy) check(module string, local bool, i *ndn.Interest, wall time.Time) verdict {
-	if i.SigInfo == nil || i.SigValue == nil {
-		return verdict{reason: "the command is not signed"}
-	}
-	if !digestMatches(i) {
-		return verdict{reason: "the parameters digest in the name is wrong"}
-	}
-	s, err := parseSignature(i)
+	s, covered, err := commandSignature(i)
 	if err != nil {
 		return verdict{reason: err.Error()}
 	}
 	v := verdict{sig: &s, reason: "no rule allows module " + module + " from this face"}
-	covered := i.SignedPortion(nil)
 	for k := range p.rules {
 		r := &p.rules[k]
 		if (!local && !r.anyFace) || (len(r.modules) > 0 && !slices.Contains(r.modules, module)) {
@@ -381,15 +271,6 @@ func (p *Policy) check(module string, local bool, i *ndn.Interest, wall time.Tim
 		}
 	}
 	return v
-}
-
-func digestMatches(i *ndn.Interest) bool {
-	last, ok := i.Name.At(-1)
-	if !ok || last.Type != ndn.TypeParamsDigest {
-		return false
-	}
-	sum := sha256.Sum256(i.ParamsPortion())
-	return bytes.Equal(sum[:], last.Value)
 }
 
 func (r *rule) verify(s *signature, covered []byte, wall time.Time) (identity, string) {
