@@ -19,7 +19,7 @@ func routeCode(err error) uint64 {
 		return proto.StatusGone
 	case errors.Is(err, run.ErrNameTooLong):
 		return proto.StatusNameTooLong
-	case errors.Is(err, run.ErrReservedFace):
+	case errors.Is(err, run.ErrReservedFace), errors.Is(err, run.ErrReservedPrefix):
 		return proto.StatusNotAcceptable
 	}
 	return proto.StatusUnavailable

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,28 @@ func naiveFIB(routes map[string]Route) map[string]map[ndn.FaceID]uint64 {
 		fib[p] = hops
 	}
 	return fib
+}
+
+// TestManagementCannotBeTakenOver: nobody but management has a route to what it
+// answers.
+func TestManagementCannotBeTakenOver(t *testing.T) {
+	f := start(t, Options{})
+	_, id := memApp(t, f, nil)
+	for name, want := range map[string]error{
+		"/localhost/nfd": ErrReservedPrefix, "/localhost/nfd/rib/register": ErrReservedPrefix,
+		"/localhost": nil, "/localhost/nlsr": nil, "/localhop/nfd": nil, "/": nil,
+	} {
+		n := ndn.MustName(name)
+		if err := f.AddRoute(Route{Prefix: n, Face: id}); !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("route %s: %v", name, err)
+		}
+		if err := f.SetNextHop(n, id, 0); !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("next hop %s: %v", name, err)
+		}
+	}
+	if err := f.SetNextHop(ndn.MustName("/localhost/nfd"), InternalFace, 0); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestRIBAgainstNaiveModel(t *testing.T) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -40,11 +41,29 @@ func (f *Forwarder) applyFIB() {
 	f.pending, f.arena = f.pending[:0], f.arena[:0]
 }
 
+// ErrReservedPrefix: a route there would take commands to this forwarder
+// somewhere else.
+var ErrReservedPrefix = errors.New("/localhost/nfd is the forwarder's own")
+
+// managementPrefix is where management answers (NFD Management).
+var managementPrefix = ndn.Name(nil).AppendGeneric("localhost").AppendGeneric("nfd")
+
+// checkPrefix says why a face must not have a route or next hop with a prefix.
+func checkPrefix(prefix ndn.Name, id ndn.FaceID) error {
+	if n := prefix.Len(); n > ndn.MaxComponents {
+		return fmt.Errorf("%w: %d, at most %d", ErrNameTooLong, n, ndn.MaxComponents)
+	}
+	if id != InternalFace && prefix.HasPrefix(managementPrefix) {
+		return fmt.Errorf("%w: no route for %s", ErrReservedPrefix, prefix)
+	}
+	return nil
+}
+
 // AddRoute adds a route, or changes the one with the same prefix, face and
 // origin. It keeps no slice of r.
 func (f *Forwarder) AddRoute(r Route) error {
-	if r.Prefix.Len() > ndn.MaxComponents {
-		return fmt.Errorf("%w: %d, at most %d", ErrNameTooLong, r.Prefix.Len(), ndn.MaxComponents)
+	if err := checkPrefix(r.Prefix, r.Face); err != nil {
+		return err
 	}
 	f.ribMu.Lock()
 	defer f.ribMu.Unlock()
@@ -117,8 +136,8 @@ func (f *Forwarder) RouteCount() int {
 // SetNextHop sets a next hop of the FIB beside the RIB (NFD: fib/add-nexthop).
 // The next change of a route to the same face and prefix overrides it.
 func (f *Forwarder) SetNextHop(prefix ndn.Name, id ndn.FaceID, cost uint64) (err error) {
-	if prefix.Len() > ndn.MaxComponents {
-		return fmt.Errorf("%w: %d, at most %d", ErrNameTooLong, prefix.Len(), ndn.MaxComponents)
+	if err := checkPrefix(prefix, id); err != nil {
+		return err
 	}
 	f.ribMu.Lock()
 	defer f.ribMu.Unlock()

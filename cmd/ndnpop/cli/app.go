@@ -39,6 +39,17 @@ func dialer(transport string) (uri string, open func() (face.Server, error), err
 	return uri, func() (face.Server, error) { return dial.Open(uri) }, nil
 }
 
+// checkServed refuses names that are forwarders' own: no application gets the
+// Interests for them.
+func checkServed(name ndn.Name) error {
+	for _, own := range []ndn.Name{mgmt.Localhost(), mgmt.Localhop()} {
+		if name.HasPrefix(own) {
+			return fmt.Errorf("%s is a name of the forwarder itself; choose one that is not below %s", name, own)
+		}
+	}
+	return nil
+}
+
 // appError gives an error of serve.App.Run its exit code, and says what to do.
 func appError(uri string, err error) error {
 	var status *mgmt.StatusError

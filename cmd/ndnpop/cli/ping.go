@@ -205,6 +205,9 @@ Options of ndnpingserver keep their letters.`,
 			if o.Prefix, err = ndn.ParseName(args[0]); err != nil {
 				return usage(err)
 			}
+			if err := checkServed(o.Prefix); err != nil {
+				return usage(err)
+			}
 			if fresh < 0 {
 				return usage(errors.New("--freshness: it should be 0 ms or more"))
 			}

@@ -150,6 +150,9 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	if err := producer.CheckPrefix(name); err != nil {
 		return nil, err
 	}
+	if err := checkServed(name); err != nil {
+		return nil, err
+	}
 	if f.freshness < 0 || f.metaFresh < 0 {
 		return nil, errors.New("a freshness is 0 ms or more")
 	}

@@ -195,6 +195,8 @@ func TestPutFails(t *testing.T) {
 		{[]string{}, exitUsage, "usage: ndnpop put NAME [PATH or -], not"},
 		{[]string{"/x", f, f}, exitUsage, "usage: ndnpop put NAME [PATH or -], not"},
 		{[]string{"/", f}, exitUsage, "at least one"},
+		{[]string{"/localhost/nfd", f}, exitUsage, "not below /localhost/nfd"},
+		{[]string{"/localhop/nfd/rib", f}, exitUsage, "not below /localhop/nfd"},
 		{[]string{"/x/../y", f}, exitUsage, "not an NDN name"},
 		{[]string{"/x/32=metadata", f}, exitUsage, "32=metadata in /x/32=metadata is not generic"},
 		{[]string{"/x/v=3", f, "--version=4"}, exitUsage, "version 3 and --version 4"},

@@ -24,6 +24,9 @@ type Known struct {
 	CheckStrategy func(name ndn.Name) error
 }
 
+// managementPrefix is where a forwarder answers its operator.
+var managementPrefix = ndn.MustName("/localhost/nfd")
+
 // StrategyPrefix is the prefix of strategy names (NFD Management, Strategy
 // Choice).
 const StrategyPrefix = "/localhost/nfd/strategy"
@@ -208,6 +211,10 @@ func (c *Config) checkRoutes(d *decoder, faces map[string]int) {
 		ok := false
 		if r.Prefix != "" {
 			prefix, ok = d.name(key+".prefix", r.Prefix)
+		}
+		if ok && prefix.HasPrefix(managementPrefix) {
+			d.fail(key+".prefix", "%s is the forwarder's own", r.Prefix)
+			ok = false
 		}
 		if r.Face == "" {
 			continue

@@ -211,9 +211,10 @@ func TestEndlessFileIsRefused(t *testing.T) {
 
 func TestEmptyIsMissing(t *testing.T) {
 	for text, want := range map[string]string{
-		"[[face]]\nuri = \"\"\n":                            "2:7: face[0].uri: missing",
-		"[[strategy]]\nprefix = \"\"\nstrategy = \"nst\"\n": "2:10: strategy[0].prefix: missing",
-		"[[route]]\nprefix = \"/a\"\n":                      "route[0].face: missing",
+		"[[face]]\nuri = \"\"\n":                                     "2:7: face[0].uri: missing",
+		"[[strategy]]\nprefix = \"\"\nstrategy = \"nst\"\n":          "2:10: strategy[0].prefix: missing",
+		"[[route]]\nprefix = \"/a\"\n":                               "route[0].face: missing",
+		"[[route]]\nprefix = \"/localhost/nfd/rib\"\nface = \"x\"\n": "2:10: route[0].prefix: /localhost/nfd/rib is the forwarder's own",
 	} {
 		if _, err := Parse([]byte(text), base(), testKnown); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
