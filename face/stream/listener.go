@@ -19,6 +19,7 @@ type Listener struct {
 	wrap func(net.Conn) (*Transport, error)
 
 	share  *share.Memory
+	pool   buffers
 	once   sync.Once
 	closed chan struct{}
 }
@@ -76,7 +77,7 @@ func (l *Listener) take(conn net.Conn, accept face.Acceptor) {
 	if err != nil {
 		return
 	}
-	t.share = l.share
+	t.share, t.in.pool = l.share, &l.pool
 	r, err := accept(t)
 	if err != nil {
 		_ = t.Close()

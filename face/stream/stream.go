@@ -31,14 +31,6 @@ const DefaultQueue = 4 << 20
 // together (package share).
 const ListenerQueue = 64 * DefaultQueue
 
-// The receive buffer begins small, because most of many faces are quiet, and
-// doubles whenever a read fills it.
-const (
-	firstBuffer = 16 << 10
-	lastBuffer  = 128 << 10
-	batchFrames = 256
-)
-
 // Conn is a connection of the operating system's.
 type Conn interface {
 	net.Conn
@@ -55,8 +47,11 @@ type Transport struct {
 	share *share.Memory // of a Listener's peers; nil: none
 
 	// Set once, so that starting them does not allocate.
+	readFn  func(fd uintptr) bool
 	writeFn func(fd uintptr)
 	drainFn func()
+
+	in inbox // of Serve
 
 	queued   atomic.Int64 // bytes in queue
 	drainers sync.WaitGroup
@@ -86,6 +81,8 @@ func New(conn Conn, info face.Info, queue int) (*Transport, error) {
 	t := &Transport{info: info, conn: conn, raw: raw, outq: outq.New(raw), limit: queue}
 	t.writeFn = func(fd uintptr) { t.written, t.writeErr = writeNow(fd, t.out) }
 	t.drainFn = t.drain
+	t.readFn = t.readNow
+	t.in.pool = new(buffers)
 	t.room.L = &t.mu
 	return t, nil
 }
@@ -260,32 +257,6 @@ func (t *Transport) Serve(r face.Receiver) error {
 	t.mu.Unlock()
 	r.Closed(err)
 	return err
-}
-
-func (t *Transport) receive(r face.Receiver) error {
-	buf := make([]byte, firstBuffer)
-	frames := make([][]byte, 0, batchFrames)
-	have := 0
-	for {
-		n, err := t.conn.Read(buf[have:])
-		if err != nil {
-			return err
-		}
-		have += n
-		used, err := deliver(buf[:have], frames, r)
-		if err != nil {
-			return err
-		}
-		full := have == len(buf)
-		if full && len(buf) < lastBuffer {
-			bigger := make([]byte, 2*len(buf))
-			copy(bigger, buf[used:have])
-			buf = bigger
-		} else {
-			copy(buf, buf[used:have])
-		}
-		have -= used
-	}
 }
 
 // deliver passes the whole frames in b to r, and says how many bytes they

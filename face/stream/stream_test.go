@@ -331,7 +331,7 @@ func BenchmarkOneGoroutine(b *testing.B) {
 	for i := range batch {
 		facetest.Frame(&f, uint64(i), ndn.MaxPacketSize)
 	}
-	buf := make([]byte, lastBuffer)
+	buf := make([]byte, bufferSize)
 	frames := make([][]byte, 0, batchFrames)
 	b.SetBytes(ndn.MaxPacketSize)
 	b.ReportAllocs()
