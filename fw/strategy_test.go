@@ -23,6 +23,7 @@ type probe struct {
 	onHop      func(*strategy.Context, *strategy.NextHop)
 	onNack     func(*strategy.Context, *strategy.Nack)
 	onExpiry   func(*strategy.Context)
+	onInherit  func(*strategy.Context)
 	take       bool // replica-select requests
 	limits     strategy.Suppression
 }
@@ -83,6 +84,13 @@ func (p *probe) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	p.note(c, "hop %d %d", ev.Face, ev.Change)
 	if p.onHop != nil {
 		p.onHop(c, ev)
+	}
+}
+
+func (p *probe) Inherit(c *strategy.Context) {
+	p.note(c, "inherit %s pending=%v", c.Name(), c.PendingOut())
+	if p.onInherit != nil {
+		p.onInherit(c)
 	}
 }
 
@@ -380,9 +388,47 @@ func TestChangeTakesStateAndTimers(t *testing.T) {
 	n.after(20 * ms)
 	n.interest(local1, "/a/9", 2)
 	n.after(20 * ms)
-	p.want(t, "interest /a/9 new=true retx=false", "interest /a/9 new=false retx=true")
+	p.want(t, "interest /a/9 new=true retx=false", "inherit /a/9 pending=true", "interest /a/9 new=false retx=true")
 	n.after(20 * ms)
 	p.want(t, "timer 7")
+	n.take()
+	n.idle()
+}
+
+// TestInherit: a strategy that is chosen is shown what is pending, in the order
+// of arrival and with what was sent, and may send and arm timers.
+func TestInherit(t *testing.T) {
+	n, p := probed(t, Config{})
+	n.strategy("/a", "/localhost/nfd/strategy/best-route")
+	n.interest(local1, "/a/2", 1)
+	n.after(time.Millisecond)
+	n.interest(local1, "/a/1", 2)
+	n.take()
+	p.log = nil
+	sentAt := map[string]ndn.Time{}
+	p.onInherit = func(c *strategy.Context) {
+		sentAt[c.Name().String()] = c.LatestOut().SentAt
+		c.Arm(30*ms, 9)
+		if r := c.Send(remote2); r != strategy.Sent {
+			t.Error(r)
+		}
+	}
+	n.strategy("/a", "/localhost/nfd/strategy/probe")
+	p.want(t, "inherit /a/2 pending=true", "inherit /a/1 pending=true")
+	if d := sentAt["/a/1"].Sub(sentAt["/a/2"]); d != time.Millisecond {
+		t.Errorf("sent %v apart", d)
+	}
+	if out := n.take(); len(out) != 2 {
+		t.Errorf("sent %v", out)
+	}
+	n.after(31 * ms)
+	p.want(t, "timer 9", "timer 9")
+	// Without a choice of its own the prefix is that of a shorter one.
+	n.strategy("/", "/localhost/nfd/strategy/probe")
+	if err := n.s.UnsetStrategy(n.now, ndn.MustName("/a")); err != nil {
+		t.Fatal(err)
+	}
+	p.want(t, "inherit /a/2 pending=true", "inherit /a/1 pending=true")
 	n.take()
 	n.idle()
 }

@@ -48,6 +48,7 @@ type bound struct {
 	expiry strategy.ExpiryHandler
 	hop    strategy.NextHopHandler
 	pick   strategy.ReplicaSelector
+	take   strategy.InheritHandler
 	limits strategy.Suppression
 }
 
@@ -60,6 +61,7 @@ func bind(st strategy.Strategy, name ndn.Name) *bound {
 	b.expiry, _ = st.(strategy.ExpiryHandler)
 	b.hop, _ = st.(strategy.NextHopHandler)
 	b.pick, _ = st.(strategy.ReplicaSelector)
+	b.take, _ = st.(strategy.InheritHandler)
 	if l, ok := st.(strategy.Suppressor); ok {
 		b.limits = l.Suppression()
 	}
@@ -69,8 +71,8 @@ func bind(st strategy.Strategy, name ndn.Name) *bound {
 // SetStrategy chooses the strategy of a prefix by name, as NFD:
 // /localhost/nfd/strategy/<name>[/v=<version>][/<param>~<value>…]. It returns
 // the full name. Interests that are pending stay so and are the new
-// strategy's.
-func (s *Shard) SetStrategy(_ ndn.Time, prefix, name ndn.Name) (ndn.Name, error) {
+// strategy's, which is shown them.
+func (s *Shard) SetStrategy(now ndn.Time, prefix, name ndn.Name) (ndn.Name, error) {
 	st, full, err := s.strategies.Resolve(name)
 	if err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func (s *Shard) SetStrategy(_ ndn.Time, prefix, name ndn.Name) (ndn.Name, error)
 		return nil, err
 	}
 	s.bound[at] = bind(st, full)
-	s.rebind(old)
+	s.rebind(now, old)
 	return full, nil
 }
 
@@ -109,24 +111,35 @@ func (s *Shard) UnsetStrategy(now ndn.Time, prefix ndn.Name) error {
 		return ErrNoChoice
 	}
 	s.choices.Remove(prefix)
-	s.rebind(old)
+	s.rebind(now, old)
 	return nil
 }
 
 // rebind gives pending Interests to the strategies that are theirs after a
 // change of the choices, in which old is no longer chosen.
-func (s *Shard) rebind(old uint32) {
-	s.pit.Each(func(e *table.PitEntry) {
+func (s *Shard) rebind(now ndn.Time, old uint32) {
+	moved := s.entries(nil, func(e *table.PitEntry) bool {
 		h := s.hasher.Prefixes(e.Name, s.hashes2[:0])
-		if b := s.choices.Longest(h, e.Name); b != e.Strategy {
-			s.disarm(e)
-			e.State.Clear()
-			e.Strategy, e.Interval = b, 0
+		b := s.choices.Longest(h, e.Name)
+		if b == e.Strategy {
+			return false
 		}
+		s.disarm(e)
+		e.State.Clear()
+		e.Strategy, e.Interval = b, 0
+		return s.bound[b].take != nil && len(e.In) > 0
 	})
 	if old != 0 {
 		b := s.bound[old]
 		*b = bound{plain: b.plain}
+	}
+	for _, w := range moved {
+		if e := w.entry; e.Arrived == w.arrived {
+			s.begin(now, s.bound[e.Strategy], e, "Inherit")
+			s.bound[e.Strategy].take.Inherit(s.ctx)
+			s.ctx.End()
+			s.settle(now, e)
+		}
 	}
 }
 

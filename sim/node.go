@@ -288,6 +288,7 @@ func (x *Node) choose(c choice) {
 	}
 	_, err := x.shard.SetStrategy(x.net.now, c.prefix, c.strategy)
 	x.net.fail(err)
+	x.armed()
 }
 
 // Kill ends the node's process: what arrives is lost, its neighbours' faces

@@ -199,6 +199,31 @@ func (c *Context) Out(f ndn.FaceID) *table.OutRecord {
 	return c.s.Entry.FindOut(f)
 }
 
+// LatestOut is the record of the Interest that was sent last, of those that may
+// still be answered; nil without one.
+func (c *Context) LatestOut() *table.OutRecord {
+	var last *table.OutRecord
+	outs := c.Outs()
+	for i := range outs {
+		if o := &outs[i]; o.Pending(c.s.Now) && (last == nil || o.SentAt > last.SentAt) {
+			last = o
+		}
+	}
+	return last
+}
+
+// AwaitsOthers reports whether an answer may still come from another upstream
+// than a face.
+func (c *Context) AwaitsOthers(than ndn.FaceID) bool {
+	outs := c.Outs()
+	for i := range outs {
+		if outs[i].Face != than && outs[i].Pending(c.s.Now) {
+			return true
+		}
+	}
+	return false
+}
+
 // PendingOut reports whether an answer may still come from some upstream.
 func (c *Context) PendingOut() bool {
 	return c.s.Entry != nil && c.s.Entry.PendingOut(c.s.Now)

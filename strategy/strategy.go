@@ -74,6 +74,16 @@ type NextHopHandler interface {
 	NextHop(c *Context, ev *NextHop)
 }
 
+// InheritHandler is for strategies that take over what is pending when they
+// are chosen.
+type InheritHandler interface {
+	// Inherit is called for each pending Interest that was another strategy's
+	// until now, in the order the Interests arrived. What was sent is in the
+	// out-records, with the times; the other strategy's state and timers are
+	// gone. If it kept the Interest waiting, nothing is pending.
+	Inherit(c *Context)
+}
+
 // ReplicaSelector is for strategies that choose among replicas (2LCCM).
 type ReplicaSelector interface {
 	// SelectReplica is called, before Interest, when the Interest carries a

@@ -255,12 +255,8 @@ func (a *asf) Data(c *strategy.Context, ev *strategy.Data) {
 	if h.late != 0 && c.Name().Equal(h.watched) {
 		h.late = 0
 	}
-	outs := c.Outs()
-	for i := range outs {
-		if outs[i].Face != ev.In && outs[i].Pending(c.Now()) {
-			c.Linger(lingering)
-			return
-		}
+	if c.AwaitsOthers(ev.In) {
+		c.Linger(lingering)
 	}
 }
 
@@ -278,6 +274,18 @@ func (a *asf) NextHop(c *strategy.Context, _ *strategy.NextHop) {
 		if !a.send(c, ns, hops, true) {
 			a.sendAgain(c, ns, hops)
 		}
+	}
+}
+
+// Inherit implements strategy.InheritHandler.
+func (a *asf) Inherit(c *strategy.Context) {
+	ns := a.prefixes.Get(c)
+	if o := c.LatestOut(); o != nil {
+		a.watch(c, ns.hops.Of(o.Face))
+		return
+	}
+	if hops := c.Candidates(); !a.send(c, ns, hops, true) {
+		a.sendAgain(c, ns, hops)
 	}
 }
 

@@ -418,12 +418,8 @@ func (b *bestPath) Data(c *strategy.Context, ev *strategy.Data) {
 		p.loss.forgive(now) // it was only late
 	}
 	p.loss.add(now, false)
-	outs := c.Outs()
-	for i := range outs {
-		if outs[i].Face != ev.In && outs[i].Pending(now) {
-			c.Linger(lingering)
-			return
-		}
+	if c.AwaitsOthers(ev.In) {
+		c.Linger(lingering)
 	}
 }
 
@@ -468,6 +464,17 @@ func (b *bestPath) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	}
 	b.reconsider(c, st, hops)
 	b.forward(c, st, ev.Change != strategy.HopDown)
+}
+
+// Inherit implements strategy.InheritHandler.
+func (b *bestPath) Inherit(c *strategy.Context) {
+	st, hops := b.prefixes.Get(c), c.Candidates()
+	if o := c.LatestOut(); o != nil {
+		c.Arm(late(st.hops.Of(o.Face))-c.Now().Sub(o.SentAt), uint64(o.Face))
+	} else if len(hops) > 0 {
+		b.reconsider(c, st, hops)
+		b.forward(c, st, true)
+	}
 }
 
 // Report implements strategy.Reporter: the weights as a choice would see them

@@ -95,3 +95,10 @@ func (b *bestRoute) NextHop(c *strategy.Context, _ *strategy.NextHop) {
 		b.forward(c)
 	}
 }
+
+// Inherit implements strategy.InheritHandler.
+func (b *bestRoute) Inherit(c *strategy.Context) {
+	if !c.PendingOut() {
+		b.forward(c)
+	}
+}

@@ -247,7 +247,11 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	h := st.Of(e.watched)
 	switch ev.Tag {
 	case tagPlace:
-		e.timer = c.Arm(h.failed.Wait(e.place, h.rtt.Smooth), tagTurn)
+		over := h.rtt.Smooth
+		if h.rtt.N == 0 {
+			over = f.silence.Unknown
+		}
+		e.timer = c.Arm(h.failed.Wait(e.place, over), tagTurn)
 		return
 	case tagTurn:
 		e.queued = false
@@ -336,12 +340,8 @@ func (f *failover) Data(c *strategy.Context, ev *strategy.Data) {
 			c.Explain(ev.In, "answers again", nil)
 		}
 	}
-	outs := c.Outs()
-	for i := range outs {
-		if outs[i].Face != ev.In && outs[i].Pending(c.Now()) {
-			c.Linger(lingering)
-			return
-		}
+	if c.AwaitsOthers(ev.In) {
+		c.Linger(lingering)
 	}
 }
 
@@ -392,6 +392,24 @@ func (f *failover) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	case !c.PendingOut() || down && e.watched == ev.Face:
 		f.queue(c, f.prefixes.Get(c), ev.Face, true, !down)
 	}
+}
+
+// Inherit implements strategy.InheritHandler: the next hop that an Interest was
+// last sent to is watched as if it had been sent from here.
+func (f *failover) Inherit(c *strategy.Context) {
+	st := f.prefixes.Get(c)
+	o := c.LatestOut()
+	if o == nil {
+		if hops := c.Candidates(); len(hops) > 0 {
+			f.queue(c, st, hops[0].Face, true, true)
+		}
+		return
+	}
+	h := st.Of(o.Face)
+	if h.waits == 0 || o.SentAt < h.waits {
+		h.waits = o.SentAt
+	}
+	f.watch(c, f.entries.Get(c), o.Face, h)
 }
 
 // Report implements strategy.Reporter. RTTs that are not known are infinite.

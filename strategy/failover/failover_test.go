@@ -184,6 +184,38 @@ func TestQueuedInterests(t *testing.T) {
 	}
 }
 
+// TestChangeDuringAFailure: another instance takes over what is outstanding at a
+// next hop that is dead and not known to be, or waits for its turn.
+func TestChangeDuringAFailure(t *testing.T) {
+	for name, x := range map[string]struct {
+		die  func(*strategytest.Hop)
+		most time.Duration
+	}{
+		// The new instance knows no round-trip time.
+		"black hole": {func(h *strategytest.Hop) { h.Silent = true }, 250*ms + 25*ms},
+		"kill":       {func(h *strategytest.Hop) { h.Down() }, 25 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+			con := r.AddConsumer(strategytest.Consumer{Window: 50})
+			r.At(time.Second, func() { x.die(a) })
+			r.At(1005*ms, func() {
+				f := Factory()
+				full := f.FullName().AppendGeneric("evidence~5")
+				if _, err := r.Shard().SetStrategy(r.Time(r.Now()), nil, full); err != nil {
+					t.Fatal(err)
+				}
+			})
+			r.Run(8 * time.Second)
+			if gap := con.Gap(time.Second, 8*time.Second); gap > x.most || con.Lost+len(con.Nacks) > 0 {
+				t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
+			}
+		})
+	}
+}
+
 func TestRandomLossDoesNotFlap(t *testing.T) {
 	for name, c := range consumers {
 		t.Run(name, func(t *testing.T) {

@@ -289,12 +289,8 @@ func (b *balance) Data(c *strategy.Context, ev *strategy.Data) {
 	if c.Marked() {
 		b.move(c, st, ev.In, b.step)
 	}
-	outs := c.Outs()
-	for i := range outs {
-		if outs[i].Face != ev.In && outs[i].Pending(now) {
-			c.Linger(lingering)
-			return
-		}
+	if c.AwaitsOthers(ev.In) {
+		c.Linger(lingering)
 	}
 }
 
@@ -352,6 +348,16 @@ func (b *balance) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 func (b *balance) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	if c.HasEntry() && !c.PendingOut() {
 		b.forward(c, b.prefixes.Get(c), ev.Change != strategy.HopDown)
+	}
+}
+
+// Inherit implements strategy.InheritHandler.
+func (b *balance) Inherit(c *strategy.Context) {
+	st := b.prefixes.Get(c)
+	if o := c.LatestOut(); o != nil {
+		c.Arm(late(st.hops.Of(o.Face))-c.Now().Sub(o.SentAt), uint64(o.Face))
+	} else {
+		b.forward(c, st, true)
 	}
 }
 

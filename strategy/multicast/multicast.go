@@ -56,3 +56,14 @@ func (m *multicast) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 		}
 	}
 }
+
+// Inherit implements strategy.InheritHandler.
+func (m *multicast) Inherit(c *strategy.Context) {
+	if c.PendingOut() {
+		return
+	}
+	for _, h := range c.NextHops() {
+		c.ExplainCost(h.Face, "all next hops")
+		c.Send(h.Face)
+	}
+}

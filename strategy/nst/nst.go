@@ -28,7 +28,10 @@
 // answers no more. Here it is silent when nothing at all, Data or Nack, has come
 // from it for some of its round-trip times and several Interests have waited as
 // long; single losses leave it where it is. What is outstanding moves on with
-// its object, with fresh Nonces. A silent replica is not chosen for the time
+// its object, with fresh Nonces, spread over a round-trip time so that it fits
+// into the queue of the other replica's path. When the replica answers after all
+// what it was asked before, its path has only become longer: the object goes
+// back. A silent replica is not chosen for the time
 // avoid, which doubles while it stays silent, unless it is heard before. An
 // object stays where it is when all the others are silent too: when everything
 // is dead objects move once in that time, not in circles.
@@ -164,6 +167,7 @@ type object struct {
 	asked    bool // another replica is to be chosen
 	from     ndn.FaceID
 	counter  uint64 // of the latest request, which came from that face
+	undo     undo
 }
 
 // pending counts an Interest as outstanding at a replica until it ends, and
@@ -258,18 +262,24 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 	case strategy.RefusedQueue:
 		r.life.last = c.Now() // who cannot be asked is not silent
 	case strategy.Sent:
-		if r.outstanding == nil {
-			r.outstanding = new(int)
-		}
-		p := n.entries.Get(c)
-		p.Release()
-		p.at = r.outstanding
-		*p.at++
+		p := n.count(c, r)
 		r.life.sent(c.Now())
 		p.missing = false
 		n.watch(c, &p.watch, hops[at].Face, &r.life)
 	}
 	return refusal
+}
+
+// count counts the Interest as outstanding at a replica and nowhere else.
+func (n *nst) count(c *strategy.Context, r *row) *pending {
+	if r.outstanding == nil {
+		r.outstanding = new(int)
+	}
+	p := n.entries.Get(c)
+	p.Release()
+	p.at = r.outstanding
+	*p.at++
+	return p
 }
 
 func find(hops []table.NextHop, f ndn.FaceID) int {
@@ -320,7 +330,7 @@ func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why s
 	if o.replica != 0 {
 		o.left, o.switched = o.replica, now
 	}
-	o.replica, o.asked = hops[best].Face, false
+	o.replica, o.asked, o.undo = hops[best].Face, false, undo{}
 	if c.Traced() {
 		n.explain(c, st, hops, &v, o.replica, why)
 	}
@@ -408,6 +418,13 @@ func (n *nst) Data(c *strategy.Context, ev *strategy.Data) {
 	if ev.RTTCertain {
 		r.life.rtt.Add(ev.RTT)
 	}
+	if p := n.entries.Peek(c); ev.Straggler || len(c.Outs()) > 1 || p != nil && p.queued {
+		n.object(c).late(&r.life, c.Now(), ev)
+		if !ev.Straggler && c.AwaitsOthers(ev.In) {
+			n.entries.Get(c).Release()
+			c.Linger(lingering)
+		}
+	}
 	tag := uint64(0)
 	if l := c.Link(); l != nil && l.HasPathTag {
 		tag = l.PathTag.Tag
@@ -477,10 +494,24 @@ func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) 
 }
 
 // NextHop implements strategy.NextHopHandler.
-func (n *nst) NextHop(c *strategy.Context, _ *strategy.NextHop) {
-	if c.HasEntry() && !c.PendingOut() {
-		n.forward(c)
+func (n *nst) NextHop(c *strategy.Context, ev *strategy.NextHop) {
+	if c.HasEntry() && !c.PendingOut() && !n.entries.Get(c).queued {
+		n.queue(c, ev.Face)
 	}
+}
+
+// Inherit implements strategy.InheritHandler: the replica that an Interest was
+// last sent to is watched as if it had been sent from here.
+func (n *nst) Inherit(c *strategy.Context) {
+	o := c.LatestOut()
+	if o == nil {
+		n.forward(c)
+		return
+	}
+	r := n.tables.Get(c).Of(o.Face)
+	n.count(c, r)
+	r.life.sent(o.SentAt)
+	n.watch(c, &n.entries.Get(c).watch, o.Face, &r.life)
 }
 
 func (n *nst) explain(c *strategy.Context, st *strategy.Hops[row], hops []table.NextHop, v *[strategy.MaxHops]float64, to ndn.FaceID, why string) {

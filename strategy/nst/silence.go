@@ -13,6 +13,16 @@ func silence() strategy.Silence {
 	return strategy.Silence{Multiple: 2, Floor: 50 * time.Millisecond, Unknown: time.Second, Evidence: 4}
 }
 
+// lingering is how long an Interest that another replica answered waits for the
+// one that was silent: that may only have become slow.
+const lingering = time.Second
+
+// Back-off of the limit after silence that was none.
+const (
+	maxWrong = 3
+	doubtful = 30 * time.Second
+)
+
 // life is what is known about whether a replica answers at all.
 type life struct {
 	rtt     strategy.RTT
@@ -21,6 +31,10 @@ type life struct {
 	missing uint64   // Interests that waited too long since then
 	silent  ndn.Time // until when it counts as silent
 	backoff time.Duration
+	failed  strategy.Spread // what goes to other replicas
+	// wrong counts how often silence was none, the last time at wrongAt.
+	wrong   uint8
+	wrongAt ndn.Time
 }
 
 // watch is over the replica that one pending Interest was last sent to.
@@ -28,6 +42,27 @@ type watch struct {
 	timer   table.TimerID
 	face    ndn.FaceID
 	missing bool // it has been counted
+	// queued is set while the Interest waits for its turn to be sent again.
+	queued bool
+	place  uint32
+}
+
+// What a timer of an entry is for.
+const (
+	tagWatch = iota // the watched replica may be silent
+	tagCount        // all that have waited as long are counted
+	tagPlace        // all that are sent again are known
+	tagTurn         // the Interest is to be sent again
+)
+
+// limit is how long a replica may be silent: each time that this was too short,
+// twice as long as before, at most maxWrong times and until a while after.
+func (n *nst) limit(l *life, now ndn.Time) time.Duration {
+	d := n.silence.Limit(&l.rtt)
+	if l.wrong > 0 && now.Sub(l.wrongAt) < doubtful {
+		d <<= l.wrong
+	}
+	return d
 }
 
 func (l *life) isSilent(now ndn.Time) bool { return now < l.silent }
@@ -46,50 +81,124 @@ func (l *life) heard(now ndn.Time) {
 // watch arms the timer for when the silence of a replica becomes too long.
 func (n *nst) watch(c *strategy.Context, w *watch, face ndn.FaceID, l *life) {
 	if w.timer.IsSet() {
-		if w.face == face {
+		if w.face == face && !w.queued {
 			return // repetitions do not put it off
 		}
 		c.Disarm(w.timer)
 	}
-	d := max(l.last, l.waits).Add(n.silence.Limit(&l.rtt)).Sub(c.Now())
+	d := max(l.last, l.waits).Add(n.limit(l, c.Now())).Sub(c.Now())
 	if d <= 0 { // too long already, on too little evidence
-		d = n.silence.Limit(&l.rtt)
+		d = n.limit(l, c.Now())
 	}
-	w.timer, w.face = c.Arm(d, 0), face
+	w.timer, w.face, w.queued = c.Arm(d, tagWatch), face, false
 }
 
 // Timer implements strategy.TimerHandler: the replica that an Interest is at
-// may have become silent.
+// may have become silent, or an Interest that is sent again has its turn.
 func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 	p := n.entries.Get(c)
 	if ev.ID != p.timer {
 		return
 	}
 	p.timer = table.TimerID{}
-	from := p.face
-	o := c.Out(from)
-	if o == nil || o.Failed || len(c.Ins()) == 0 {
+	if len(c.Ins()) == 0 {
 		return
 	}
-	l, now := &n.tables.Get(c).Of(from).life, c.Now()
-	if max(l.last, l.waits).Add(n.silence.Limit(&l.rtt)) > now {
-		n.watch(c, &p.watch, from, l)
+	l, now := &n.tables.Get(c).Of(p.face).life, c.Now()
+	switch ev.Tag {
+	case tagWatch:
+		if o := c.Out(p.face); o == nil || o.Failed {
+			return
+		}
+		if max(l.last, l.waits).Add(n.limit(l, c.Now())) > now {
+			n.watch(c, &p.watch, p.face, l)
+			return
+		}
+		if !p.missing {
+			p.missing = true
+			l.missing++
+		}
+		p.place, p.timer = l.failed.Join(now), c.Arm(0, tagCount)
+	case tagCount:
+		if l.missing < n.silence.Evidence {
+			n.watch(c, &p.watch, p.face, l)
+			return
+		}
+		if !l.isSilent(now) {
+			least := max(n.avoid, time.Second)
+			l.backoff = min(max(2*l.backoff, least), 8*least)
+			l.silent = now.Add(l.backoff)
+		}
+		if o := n.object(c); o.replica == p.face {
+			before := undo{o.replica, o.left, o.switched}
+			if n.choose(c, o, c.Candidates(), "the replica is silent", false); o.replica != before.replica {
+				o.undo = before
+			}
+		}
+		n.turn(c, p, l)
+	case tagPlace:
+		n.turn(c, p, l)
+	case tagTurn:
+		n.again(c, p, l)
+	}
+}
+
+// queue sends an Interest again when its turn comes among all that a change of
+// a replica concerns.
+func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
+	p, l := n.entries.Get(c), &n.tables.Get(c).Of(of).life
+	if p.timer.IsSet() {
+		c.Disarm(p.timer)
+	}
+	p.place, p.face, p.queued = l.failed.Join(c.Now()), of, true
+	p.timer = c.Arm(0, tagPlace)
+}
+
+// turn arms the timer for an Interest's turn among those that go elsewhere.
+func (n *nst) turn(c *strategy.Context, p *pending, l *life) {
+	over := l.rtt.Smooth
+	if l.rtt.N == 0 {
+		over = n.silence.Unknown / 4
+	}
+	wait := l.failed.Wait(p.place, over)
+	if wait == 0 {
+		n.again(c, p, l)
 		return
 	}
-	if !p.missing {
-		p.missing = true
-		l.missing++
+	p.queued, p.timer = true, c.Arm(wait, tagTurn)
+}
+
+// again sends an Interest whose turn it is to where its object is now. If that
+// is the replica that is being waited for, it is watched on.
+func (n *nst) again(c *strategy.Context, p *pending, l *life) {
+	p.queued = false
+	if c.PendingOut() {
+		if o := n.object(c); c.Out(o.replica) != nil {
+			n.watch(c, &p.watch, p.face, l)
+			return
+		}
 	}
-	if l.missing < n.silence.Evidence {
-		n.watch(c, &p.watch, from, l)
-		return
+	if n.forward(c) != strategy.Sent && c.PendingOut() {
+		n.watch(c, &p.watch, p.face, &n.tables.Get(c).Of(p.face).life)
 	}
-	if !l.isSilent(now) {
-		least := max(n.avoid, time.Second)
-		l.backoff = min(max(2*l.backoff, least), 8*least)
-		l.silent = now.Add(l.backoff)
-	}
-	if !n.fail(c, from, "the replica is silent", false) {
-		n.watch(c, &p.watch, from, &n.tables.Get(c).Of(from).life)
+}
+
+// undo is what an object was before its replica was taken for silent.
+type undo struct {
+	replica, left ndn.FaceID
+	switched      ndn.Time
+}
+
+// late brings an object back to a replica that was left as silent, when that
+// answers what it was asked before: its round trips have only become longer.
+func (o *object) late(l *life, now ndn.Time, ev *strategy.Data) {
+	if u := o.undo; u.replica == ev.In && ev.Out.SentAt < o.switched {
+		if now.Sub(l.wrongAt) >= doubtful {
+			l.wrong = 0
+		}
+		if o.switched > l.wrongAt { // once for all objects that it was left with
+			l.wrong, l.wrongAt = min(l.wrong+1, maxWrong), now
+		}
+		o.replica, o.left, o.switched, o.undo = u.replica, u.left, u.switched, undo{}
 	}
 }

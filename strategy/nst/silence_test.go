@@ -140,3 +140,48 @@ func TestNewObjectsAvoidASilentReplica(t *testing.T) {
 		}
 	}
 }
+
+// TestLongerPathIsNotSilent: a round-trip time that jumps to five times what it
+// was looks like silence until the first late Data, which heals at once: the
+// object is back, and the next jump of that kind is no surprise.
+func TestLongerPathIsNotSilent(t *testing.T) {
+	for name, con := range map[string]strategytest.Consumer{
+		"window 8":  {Window: 8},
+		"window 50": {Window: 50},
+		"constant":  {Every: 5 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
+			con := r.AddConsumer(con)
+			silent := func() bool {
+				rep, _, _ := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+				return rep.Rows[0].Cells[5] != 0
+			}
+			r.At(sec, func() { a.RTT = 100 * ms })
+			r.At(1110*ms, func() {
+				if silent() {
+					t.Error("late Data did not heal")
+				}
+			})
+			r.At(3*sec, func() { a.RTT = 500 * ms })
+			for at := 5 * sec; at < 10*sec; at += 500 * ms {
+				r.At(at, func() { a.RTT = 20 * ms })
+				r.At(at+250*ms, func() { a.RTT = 100 * ms })
+			}
+			r.Run(12 * sec)
+			wantAll(t, r, a, 1150*ms, 3*sec)
+			wantAll(t, r, a, 3600*ms, 5*sec)
+			if n := moves(r, sec, 1150*ms); n > 40 {
+				t.Errorf("%d moves at the jump", n)
+			}
+			if n := r.Switches(4*sec, 12*sec); n > 4 {
+				t.Errorf("%d moves while the round-trip time jumps", n)
+			}
+			if gap := con.Gap(sec, 3*sec); gap > 85*ms || con.Lost > 0 || len(con.Nacks) > 0 {
+				t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
+			}
+		})
+	}
+}

@@ -81,3 +81,10 @@ func (r *random) NextHop(c *strategy.Context, _ *strategy.NextHop) {
 		r.forward(c)
 	}
 }
+
+// Inherit implements strategy.InheritHandler.
+func (r *random) Inherit(c *strategy.Context) {
+	if !c.PendingOut() {
+		r.forward(c)
+	}
+}

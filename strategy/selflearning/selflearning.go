@@ -145,3 +145,10 @@ func (l *learner) NextHop(c *strategy.Context, _ *strategy.NextHop) {
 		l.follow(c, l.entries.Get(c), true)
 	}
 }
+
+// Inherit implements strategy.InheritHandler.
+func (l *learner) Inherit(c *strategy.Context) {
+	if !c.PendingOut() {
+		l.follow(c, l.entries.Get(c), true)
+	}
+}
