@@ -9,7 +9,7 @@ import (
 )
 
 // data is the pipeline of an incoming Data (NFD: onIncomingData).
-func (s *Shard) data(now ndn.Time, in *face, p *ndn.Packet) {
+func (s *Shard) data(now ndn.Time, in *face, p *ndn.Packet, hashes []uint64) {
 	d := &p.Data
 	switch {
 	case len(d.Wire) > ndn.MaxPacketSize:
@@ -22,7 +22,6 @@ func (s *Shard) data(now ndn.Time, in *face, p *ndn.Packet) {
 		s.n.BadScope++
 		return
 	}
-	hashes := s.hasher.Prefixes(d.Name, s.hashes[:0])
 	s.matches = s.pit.Match(s.matches[:0], hashes, d)
 	if len(s.matches) == 0 {
 		s.unsolicited(now, in, p, hashes)

@@ -31,17 +31,16 @@ type arrival struct {
 }
 
 // interest is the pipeline of an incoming Interest (NFD: onIncomingInterest).
-func (s *Shard) interest(now ndn.Time, in *face, p *ndn.Packet) {
+func (s *Shard) interest(now ndn.Time, in *face, p *ndn.Packet, hashes []uint64) {
 	i := &p.Interest
 	if !s.acceptable(in, i) {
 		return
 	}
 	a := &s.arrived
-	*a = arrival{now: now, in: in, p: p, nonce: i.Nonce}
+	*a = arrival{now: now, in: in, p: p, nonce: i.Nonce, hashes: hashes}
 	if !i.HasNonce {
 		a.nonce = s.nonce()
 	}
-	a.hashes = s.hasher.Prefixes(i.Name, s.hashes[:0])
 	a.hash, a.digest = table.DataHash(i, a.hashes)
 	a.hint, a.strip = s.activeHint(i)
 	a.number = s.choices.Longest(a.hashes, i.Name)

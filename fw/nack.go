@@ -72,7 +72,7 @@ func (s *Shard) sent(to ndn.FaceID, i *ndn.Interest, token []byte) (*table.PitEn
 	}
 	e := s.pit.ByToken(token)
 	if e == nil || !e.Name.Equal(i.Name) || e.CanBePrefix != i.CanBePrefix || e.MustBeFresh != i.MustBeFresh {
-		hashes := s.hasher.Prefixes(i.Name, s.hashes[:0])
+		hashes := s.hasher.Prefixes(i.Name, s.hashes2[:0])
 		h, _ := table.DataHash(i, hashes)
 		hint, _ := s.activeHint(i)
 		if e, _ = s.pit.Find(h, i, hint); e == nil {

@@ -34,6 +34,103 @@ func costs(b *testing.B) func(b *testing.B, n int) {
 	}
 }
 
+// benchBatch is how many packets the batches of a benchmark have, at most what
+// the daemon locks a shard for.
+const benchBatch = 64
+
+// batches drive a shard as the daemon does: some Interests at once, then what
+// was sent upstream is answered at once.
+type batches struct {
+	n        *benchNet
+	asks     [benchBatch]ndn.Packet
+	answers  [benchBatch]ndn.Packet
+	interest [benchBatch][]byte
+	data     [benchBatch][]byte
+	tokens   [benchBatch][table.TokenLen]byte
+	sent     int
+}
+
+func newBatches(n *benchNet) *batches {
+	s := &batches{n: n}
+	n.s.out = s
+	return s
+}
+
+// Send implements Sender: it notes the tokens of Interests.
+func (s *batches) Send(to ndn.FaceID, wire []byte, f *ndn.LpFields) bool {
+	if wire[0] == byte(ndn.TypeInterest) {
+		copy(s.tokens[s.sent][:], f.PitToken)
+		s.sent++
+	}
+	return s.n.out.Send(to, wire, f)
+}
+
+// pairs passes the packets in interest and data, parsing included.
+func (s *batches) pairs(tb testing.TB) {
+	n := s.n
+	n.now += 1000 * benchBatch
+	for i := range s.asks {
+		if err := s.asks[i].Parse(s.interest[i], &ndn.LpFields{PitToken: n.tokens[:4]}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	s.sent = 0
+	n.s.ReceiveBatch(n.now, local1, s.asks[:])
+	if s.sent != benchBatch {
+		tb.Fatalf("%d Interests were sent", s.sent)
+	}
+	for i := range s.answers {
+		if err := s.answers[i].Parse(s.data[i], &ndn.LpFields{PitToken: s.tokens[i][:]}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	n.s.ReceiveBatch(n.now, remote1, s.answers[:])
+	n.s.Tick(n.now)
+}
+
+// measure reports the cost of a pair. What grows with the number of pairs, the
+// dead nonce list, has its size before, and nothing is left to collect.
+func (s *batches) measure(b *testing.B, next func()) {
+	const before = 1 << 13
+	for range before {
+		next()
+		s.pairs(b)
+	}
+	runtime.GC()
+	b.ReportAllocs()
+	cost := costs(b)
+	i := 0
+	for b.Loop() {
+		next()
+		s.pairs(b)
+		i += benchBatch
+	}
+	cost(b, i)
+	s.n.check(b, i+before*benchBatch, 0)
+}
+
+// TestBatchDoesNotAllocate is the gate of batches in large tables.
+func TestBatchDoesNotAllocate(t *testing.T) {
+	s := newBatches(newBench(t, 20_000, 64<<20))
+	i := uint32(0)
+	next := func() {
+		for k := range benchBatch {
+			s.n.segment(i)
+			i++
+			s.interest[k] = append(s.interest[k][:0], s.n.interest...)
+			s.data[k] = append(s.data[k][:0], s.n.data...)
+		}
+		s.pairs(t)
+	}
+	for range 1000 {
+		next()
+	}
+	if a := testing.AllocsPerRun(200, next); a != 0 {
+		t.Errorf("%v allocations for a batch", a)
+	}
+	s.n.check(t, int(i), 0)
+}
+
 // BenchmarkPending holds so many Interests pending while pairs pass.
 func BenchmarkPending(b *testing.B) {
 	for _, pending := range []int{1_000, 100_000, 1_000_000} {
@@ -41,19 +138,20 @@ func BenchmarkPending(b *testing.B) {
 			n := newBench(b, 1000, 0)
 			n.s.cfg.MaxLifetime = time.Hour
 			n.s.pit = table.NewPIT(table.PITConfig{MaxEntries: 2 << 20, MaxEntriesPerFace: 2 << 20}, 0)
+			n.s.dead = table.NewDeadNonces(1<<14, time.Second)
 			for i := range uint32(pending) {
 				n.segment(1<<24 + i)
 				n.ask(b)
 			}
-			b.ReportAllocs()
-			cost := costs(b)
-			i := uint32(0)
-			for b.Loop() {
-				n.pair(b, i)
-				i++
-			}
-			cost(b, int(i))
-			n.check(b, int(i), 0)
+			s, i := newBatches(n), uint32(0)
+			s.measure(b, func() {
+				for k := range benchBatch {
+					n.segment(i % (1 << 24))
+					i++
+					s.interest[k] = append(s.interest[k][:0], n.interest...)
+					s.data[k] = append(s.data[k][:0], n.data...)
+				}
+			})
 		})
 	}
 }
@@ -64,6 +162,7 @@ func BenchmarkRoutes(b *testing.B) {
 	for _, routes := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(routes), func(b *testing.B) {
 			n := newBench(b, routes, 0)
+			n.s.dead = table.NewDeadNonces(1<<14, time.Second)
 			rng := rand.New(rand.NewPCG(1, 2))
 			type pair struct{ interest, data []byte }
 			pairs := make([]pair, 1<<15)
@@ -78,22 +177,16 @@ func BenchmarkRoutes(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportAllocs()
-			cost := costs(b)
-			i := 0
-			for b.Loop() {
-				p := &pairs[i%len(pairs)]
-				n.interest, n.data = p.interest, p.data
-				// The Nonce is followed by the lifetime, four bytes.
-				binary.BigEndian.PutUint32(n.interest[len(n.interest)-8:], uint32(i))
-				n.now += 1000
-				n.ask(b)
-				n.answer(b)
-				n.s.Tick(n.now)
-				i++
-			}
-			cost(b, i)
-			n.check(b, i, 0)
+			s, i := newBatches(n), 0
+			s.measure(b, func() {
+				for k := range benchBatch {
+					p := &pairs[i%len(pairs)]
+					s.interest[k], s.data[k] = p.interest, p.data
+					// The Nonce is followed by the lifetime, four bytes.
+					binary.BigEndian.PutUint32(p.interest[len(p.interest)-8:], uint32(i))
+					i++
+				}
+			})
 		})
 	}
 }

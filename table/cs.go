@@ -30,6 +30,7 @@ type CS struct {
 	hinted  int // of these, with a hint
 	bytes   int64
 	info    CSInfo // the counters in it
+	read    uint64 // what Ahead read
 }
 
 type csEntry struct {
@@ -122,6 +123,14 @@ func (cs *CS) Info() CSInfo {
 	i := cs.info
 	i.Config, i.Packets, i.Bytes, i.Memory = cs.cfg, cs.packets, cs.bytes, cs.memory()
 	return i
+}
+
+// Ahead reads the cells that searches for hashes will, so that the processor
+// waits for all of them at once.
+func (cs *CS) Ahead(hashes []uint64) {
+	if cs.index.isFar() {
+		cs.read = cs.index.ahead(hashes)
+	}
 }
 
 // Serves reports whether the store answers anything.

@@ -64,6 +64,10 @@ func (f *FIB) Longest(hashes []uint64, n ndn.Name) *FibEntry {
 	return &f.set.slab.at(slot).value
 }
 
+// Ahead reads what Longest will for at most 32 names, each given by the hashes
+// of its prefixes, so that the processor waits for all of it at once.
+func (f *FIB) Ahead(names [][]uint64) { f.set.ahead(names) }
+
 // Find returns the entry of exactly this prefix, nil when there is none.
 func (f *FIB) Find(n ndn.Name) *FibEntry {
 	slot, ok := f.set.get(f.hasher.Name(n), n)

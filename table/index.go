@@ -60,6 +60,35 @@ func (p *probe) next() (slot uint32, ok bool) {
 	}
 }
 
+// far is how many cells an index has when it is likely to be outside the caches
+// that are near the processor: 256 KiB.
+const far = 1 << 15
+
+// isFar reports whether it pays to read ahead.
+func (x *index) isFar() bool { return len(x.cells) >= far }
+
+// ahead reads the cells at which the searches for hashes begin. None waits for
+// another: in a loop as small as this all are on their way from memory at once.
+// The result only keeps the compiler from leaving the reads out.
+func (x *index) ahead(hashes []uint64) (sum uint64) {
+	mask := uint32(len(x.cells) - 1)
+	for _, h := range hashes {
+		sum += x.cells[uint32(h>>32)&mask]
+	}
+	return sum
+}
+
+// first finds the slots that the searches for hashes would look at first.
+func (x *index) first(slots []uint32, hashes []uint64) []uint32 {
+	for _, h := range hashes {
+		it := x.find(h)
+		if slot, ok := it.next(); ok {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
 // insert adds slot under the hash h. It does not look for an equal one.
 func (x *index) insert(h uint64, slot uint32) {
 	if x.old != nil {

@@ -193,6 +193,7 @@ type PIT struct {
 	live  []pitRef // all entries
 	load  int      // their weights
 	seq   uint64
+	read  uint64 // what Ahead read
 
 	// Entries with CanBePrefix by name length: the lengths at which a Data
 	// must look for its prefixes.
@@ -234,6 +235,27 @@ func (p *PIT) Free() int { return p.cfg.MaxEntries - p.load }
 
 // Config returns the limits in force.
 func (p *PIT) Config() PITConfig { return p.cfg }
+
+// aheadMax is how many look-ups are made ahead at once.
+const aheadMax = 32
+
+// Ahead reads what searches for at most 32 hashes will, the entries too if they
+// are likely to be there, so that the processor waits for all of it at once.
+func (p *PIT) Ahead(hashes []uint64, entries bool) {
+	if !p.index.isFar() {
+		return
+	}
+	x := p.index.ahead(hashes)
+	if entries {
+		var room [aheadMax]uint32
+		for _, slot := range p.index.first(room[:0], hashes) {
+			e := p.slab.at(slot)
+			x += e.Hash + uint64(len(e.Out)) + e.Arrived + uint64(e.Strategy) + uint64(e.in0[0].Face) +
+				uint64(e.in0[0].Place) + uint64(e.out0[0].Face) + uint64(e.wire0[16])
+		}
+	}
+	p.read = x
+}
 
 // DataHash picks the hash under which the PIT files an Interest from the
 // hashes of its name's prefixes.

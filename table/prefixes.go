@@ -15,17 +15,18 @@ type prefixes[T any] struct {
 	lengths [ndn.MaxComponents + 1]uint32 // prefixes of each length
 	mask    uint64                        // lengths that occur
 	root    uint32                        // the slot of the empty name, if it is there
+	read    uint64                        // what ahead read
 }
 
 // prefixEntry has what a look-up reads side by side: at a million prefixes it
 // is not in any cache, and each place of its own would be fetched alone.
 type prefixEntry[T any] struct {
 	hash  uint64
-	len   uint8 // components
-	live  bool
 	room  [46]byte // of names that fit
 	name  ndn.Name // owned
 	value T
+	len   uint8 // components
+	live  bool
 }
 
 func (p *prefixes[T]) count() int { return p.index.live }
@@ -64,6 +65,33 @@ func (p *prefixes[T]) longest(hashes []uint64, n ndn.Name) (uint32, bool) {
 		}
 	}
 	return 0, false
+}
+
+// ahead reads what longest will for names, each given by the hashes of its
+// prefixes.
+func (p *prefixes[T]) ahead(names [][]uint64) {
+	if !p.index.isFar() {
+		return
+	}
+	x := uint64(0)
+	for m := p.mask &^ 1; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros64(m)
+		var hashes [aheadMax]uint64
+		n := 0
+		for _, h := range names {
+			if l < len(h) {
+				hashes[n] = h[l]
+				n++
+			}
+		}
+		x += p.index.ahead(hashes[:n])
+		var room [aheadMax]uint32
+		for _, slot := range p.index.first(room[:0], hashes[:n]) {
+			e := p.slab.at(slot)
+			x += e.hash + uint64(len(e.name)) + uint64(e.len)
+		}
+	}
+	p.read = x
 }
 
 // add puts a name that is not in the set into it. It copies the name.

@@ -130,9 +130,13 @@ func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
 		}
 		// A face that has been destroyed in the meantime is nobody's.
 		if u.faces[fc.id] == fc {
-			for i := range n {
-				if p := &b.packets[i]; len(f.units) == 1 || f.unitOf(p) == u {
-					u.shard.Receive(now, fc.id, p)
+			if len(f.units) == 1 {
+				u.shard.ReceiveBatch(now, fc.id, b.packets[:n])
+			} else {
+				for i := range n {
+					if p := &b.packets[i]; f.unitOf(p) == u {
+						u.shard.Receive(now, fc.id, p)
+					}
 				}
 			}
 		}
