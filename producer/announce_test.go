@@ -16,7 +16,7 @@ func (h *headers) Send(_ []byte, f *ndn.LpFields) {
 }
 
 func TestAnnouncement(t *testing.T) {
-	wire, err := NewAnnouncement(ndn.MustName("/cdn"), 7, time.Hour, ndn.DigestSigner{})
+	wire, err := NewAnnouncement(ndn.MustName("/cdn"), 7, time.Hour, Validity{}, ndn.DigestSigner{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +29,20 @@ func TestAnnouncement(t *testing.T) {
 	}
 	if want := []byte{0x6d, 4, 0, 0x36, 0xee, 0x80}; !bytes.Equal(d.Content, want) {
 		t.Errorf("% x", d.Content)
+	}
+
+	from := time.Date(2026, 11, 30, 23, 0, 0, 5e8, time.FixedZone("", 3600))
+	renewed, err := NewAnnouncement(ndn.MustName("/cdn"), 8, time.Hour, Validity{from, from.Add(24 * time.Hour)}, ndn.DigestSigner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Parse(renewed); err != nil {
+		t.Fatal(err)
+	}
+	want := "\x6d\x04\x00\x36\xee\x80" +
+		"\xfd\x00\xfd\x26\xfd\x00\xfe\x0f20261130T220000\xfd\x00\xff\x0f20261201T220000"
+	if string(d.Content) != want {
+		t.Errorf("%q", d.Content)
 	}
 
 	out := &headers{}
@@ -44,7 +58,12 @@ func TestAnnouncement(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(out.announced) != 2 || !bytes.Equal(out.announced[0], wire) || len(out.announced[1]) > 0 {
+	r.Announce(renewed)
+	ps := segmentInterests(t, "/cdn/a/v=1", 1)
+	if err := r.Receive(1, &ps[0]); err != nil || len(out.announced) != 3 || !bytes.Equal(out.announced[2], renewed) {
+		t.Errorf("%v, %x", err, out.announced)
+	}
+	if !bytes.Equal(out.announced[0], wire) || len(out.announced[1]) > 0 {
 		t.Errorf("%x", out.announced)
 	}
 }

@@ -177,6 +177,9 @@ func (r *Responder) Receive(now ndn.Time, p *ndn.Packet) error {
 	return r.handle(&r.ask)
 }
 
+// Announce replaces Config.Announcement, whose time may run out.
+func (r *Responder) Announce(announcement []byte) { r.cfg.Announcement = announcement }
+
 // header makes the link header of the answer to an Interest.
 func (r *Responder) header(token []byte, discovers bool) {
 	r.fields = ndn.LpFields{PitToken: token}

@@ -48,6 +48,8 @@ type putPlan struct {
 	opts   store.Options
 	config producer.Config
 	origin uint64
+	// announce makes a prefix announcement; nil without.
+	announce func(now time.Time) ([]byte, error)
 }
 
 func newPutCmd(e *env) *cobra.Command {
@@ -128,9 +130,17 @@ const defaultSegment = 8000
 // forwarders make it shorter.
 const announcedFor = time.Hour
 
+// An announcement may be taken up for a day, also by those whose clocks are
+// behind; put makes a new one in time.
+const (
+	announcementValid = 24 * time.Hour
+	announcementEarly = time.Hour
+	announcementRenew = announcementValid / 2
+)
+
 // announcementHeader is the type and length of an announcement in a link
-// header, in bytes.
-const announcementHeader = 3 + 3
+// header, in bytes, and by how much ECDSA signatures differ in length.
+const announcementHeader = 3 + 3 + 4
 
 // plan checks the flags. With the default size, a long name makes segments
 // smaller instead of failing.
@@ -179,7 +189,11 @@ func (f *putFlags) plan(uri string, sized bool) (*putPlan, error) {
 	}
 	var announcement []byte
 	if f.announce {
-		if announcement, err = producer.NewAnnouncement(name, uint64(time.Now().UnixMicro()), announcedFor, p.signer); err != nil {
+		p.announce = func(now time.Time) ([]byte, error) {
+			valid := producer.Validity{From: now.Add(-announcementEarly), To: now.Add(announcementValid)}
+			return producer.NewAnnouncement(name, uint64(now.UnixMicro()), announcedFor, valid, p.signer)
+		}
+		if announcement, err = p.announce(time.Now()); err != nil {
 			return nil, fmt.Errorf("--announce: %w", err)
 		}
 		room -= len(announcement) + announcementHeader
@@ -377,6 +391,9 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 	if f.verbose {
 		h = &talkative{Handler: h, w: e.stderr}
 	}
+	if p.announce != nil {
+		go renew(run, app, r, report, p.announce)
+	}
 	if err := app.Run(run, h); err != nil {
 		return appError(uri, err)
 	}
@@ -387,6 +404,25 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 		fmt.Fprintln(e.stderr, putSummary(r.Counters(), app.Dropped()))
 	}
 	return stopped(ctx)
+}
+
+// renew replaces the announcement before its time runs out.
+func renew(ctx context.Context, app *serve.App, r *producer.Responder, report *reporter, announce func(time.Time) ([]byte, error)) {
+	t := time.NewTicker(announcementRenew)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			a, err := announce(now)
+			if err != nil {
+				report.report(serve.Event{Kind: serve.Unanswered, Err: fmt.Errorf("announcing: %w", err)})
+				continue
+			}
+			app.Do(func(ndn.Time) { r.Announce(a) })
+		}
+	}
 }
 
 // fill feeds the store and wakes the responder.
