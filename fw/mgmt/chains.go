@@ -14,21 +14,22 @@ import (
 	"ndnpop/ndn/verify"
 )
 
-// Bounds of what strangers' keys can cause. There is one chains for those who
-// are on this host, and one for those who are not.
+// Bounds of what strangers' keys can cause, for each kind of them.
 const (
 	// maxKeys is how many keys' certificates are fetched at the same time. None
 	// waits for its turn: it would outlive the command that wants it, and who
 	// asks for what nobody answers would keep all others waiting.
 	maxKeys     = 64
-	maxFaceKeys = 8  // of these, that one face may have brought
+	maxPeerKeys = 8  // of these, that one host may have brought, or one local face
 	maxEachKey  = 16 // commands that wait for the same key
 	maxKeyName  = 1024
 	maxFailed   = 1024 // keys that are remembered as not to be had
 	failedFor   = 10 * time.Second
 	// chainTime is for all certificates of a key: less than the lifetime of
 	// commands, so that who is refused hears why.
-	chainTime    = proto.Lifetime - 500*time.Millisecond
+	chainTime = proto.Lifetime - 500*time.Millisecond
+	// strangerTime is the same for hosts whose address may be forged.
+	strangerTime = 2 * time.Second
 	certLifetime = time.Second
 	faceLifetime = 500 * time.Millisecond
 )
@@ -36,6 +37,7 @@ const (
 // Refusals of keys that are not known yet.
 var (
 	errKeyName  = errors.New("the name of its key is too long")
+	errCrowded  = errors.New("others, whose keys are not known either, took its place")
 	errTooMany  = errors.New("too many keys that are not known wait for their certificates already")
 	errTooEager = errors.New("too many commands wait for the certificate of this key already")
 	errNoRoute  = errors.New("there is no route to it")
@@ -47,6 +49,7 @@ var (
 // forwarder itself. Whoever needs a key leaves a function to be called when it
 // is known; nobody waits but a goroutine for each key.
 type chains struct {
+	rules chainRules
 	send  func(interest []byte, via ndn.FaceID) // 0: by the routes
 	nonce func() uint32
 	erase func(certificate ndn.Name) // from the content store
@@ -57,10 +60,38 @@ type chains struct {
 	mu      sync.Mutex
 	closed  bool
 	jobs    map[keyID]*keyJob
-	faces   map[ndn.FaceID]int
+	list    []*keyJob // the same
+	peers   map[string]int
 	failed  *lru.Cache[keyID, failedKey]
 	asked   map[*question]struct{}
 	ok, bad uint64 // keys that were verified, and that were not
+}
+
+// chainRules are what differs between those who bring keys.
+type chainRules struct {
+	time time.Duration // for all certificates of a key
+	// yield gives a new key the place of another one when there is none: at
+	// random, so that whoever comes again gets through however many others
+	// come, as long as the answers are there before the place is lost.
+	yield bool
+}
+
+// Those who bring keys, and the chains of each.
+const (
+	here     = iota // are on this host
+	there           // are known to be where they say
+	anywhere        // may have forged their address
+	askers
+)
+
+var keyRules = [askers]chainRules{
+	here: {time: chainTime}, there: {time: chainTime}, anywhere: {time: strangerTime, yield: true},
+}
+
+// asker is who brings a key.
+type asker struct {
+	face ndn.FaceID
+	peer string // what is bounded together: the host, or the local face
 }
 
 // keyID is a key as far as one policy's rule and one face are concerned: who
@@ -80,6 +111,9 @@ type failedKey struct {
 // keyJob is a key whose certificates are wanted.
 type keyJob struct {
 	id      keyID
+	by      asker
+	at      int // in list; -1: it has lost its place
+	stop    context.CancelFunc
 	locator ndn.Name
 	trust   []*verify.Verifier
 	waiting []waitingFor
@@ -102,10 +136,10 @@ type certAnswer struct {
 	reason ndn.NackReason
 }
 
-func newChains(send func([]byte, ndn.FaceID), nonce func() uint32, erase func(ndn.Name), start func(func())) *chains {
+func newChains(rules chainRules, send func([]byte, ndn.FaceID), nonce func() uint32, erase func(ndn.Name), start func(func())) *chains {
 	c := &chains{
-		send: send, nonce: nonce, erase: erase, start: start,
-		jobs: map[keyID]*keyJob{}, faces: map[ndn.FaceID]int{}, asked: map[*question]struct{}{},
+		rules: rules, send: send, nonce: nonce, erase: erase, start: start,
+		jobs: map[keyID]*keyJob{}, peers: map[string]int{}, asked: map[*question]struct{}{},
 	}
 	c.failed, _ = lru.New[keyID, failedKey](maxFailed) // it fails for sizes below 1
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -123,11 +157,11 @@ func (c *chains) close() {
 // await has the certificates of a key fetched for the verifiers, and then
 // calls w.then on another goroutine: with nil when one of them believes them,
 // otherwise with the reason. An error means that w.then will not be called.
-func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifier, w waitingFor) error {
+func (c *chains) await(by asker, locator ndn.Name, trust []*verify.Verifier, w waitingFor) error {
 	if len(locator) > maxKeyName {
 		return errKeyName
 	}
-	id := keyID{trust[0], face, sha256.Sum256(locator)}
+	id := keyID{trust[0], by.face, sha256.Sum256(locator)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -138,15 +172,20 @@ func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifi
 	}
 	j := c.jobs[id]
 	if j == nil {
-		if len(c.jobs) >= maxKeys || c.faces[face] >= maxFaceKeys {
+		if c.peers[by.peer] >= maxPeerKeys || len(c.jobs) >= maxKeys && !c.rules.yield {
 			return errTooMany
 		}
-		j = &keyJob{id: id, locator: locator.Clone(), trust: trust}
-		c.jobs[id] = j
-		c.faces[face]++
+		if len(c.jobs) >= maxKeys {
+			c.removeLocked(c.victimLocked())
+		}
+		ctx, stop := context.WithTimeout(c.ctx, c.rules.time)
+		j = &keyJob{id: id, by: by, stop: stop, locator: locator.Clone(), trust: trust}
+		c.addLocked(j)
 		c.start(func() {
-			err := c.learn(j)
-			for _, w := range c.done(j, err) {
+			defer stop()
+			err := c.learn(ctx, j)
+			waiting, err := c.done(j, err)
+			for _, w := range waiting {
 				w.then(err)
 			}
 		})
@@ -164,12 +203,48 @@ func (c *chains) await(face ndn.FaceID, locator ndn.Name, trust []*verify.Verifi
 	return nil
 }
 
+func (c *chains) addLocked(j *keyJob) {
+	j.at = len(c.list)
+	c.list = append(c.list, j)
+	c.jobs[j.id] = j
+	c.peers[j.by.peer]++
+}
+
+// removeLocked takes a key's place away, unless that has been done.
+func (c *chains) removeLocked(j *keyJob) {
+	if j.at < 0 {
+		return
+	}
+	last := len(c.list) - 1
+	c.list[last].at = j.at
+	c.list[j.at] = c.list[last]
+	c.list[last] = nil
+	c.list, j.at = c.list[:last], -1
+	delete(c.jobs, j.id)
+	if c.peers[j.by.peer]--; c.peers[j.by.peer] == 0 {
+		delete(c.peers, j.by.peer)
+	}
+	j.stop()
+}
+
+// victimLocked chooses who loses its place: of a few at random one of the host
+// that has the most.
+func (c *chains) victimLocked() *keyJob {
+	const sample = 4
+	var v *keyJob
+	for range sample {
+		j := c.list[c.nonce()%uint32(len(c.list))]
+		if v == nil || c.peers[j.by.peer] > c.peers[v.by.peer] {
+			v = j
+		}
+	}
+	return v
+}
+
 // learn has the verifiers fetch the certificates of a key until one believes
 // them. Those that nobody believes do not stay in the content store, where they
 // would stand in for the right ones.
-func (c *chains) learn(j *keyJob) (err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, chainTime)
-	defer cancel()
+func (c *chains) learn(ctx context.Context, j *keyJob) (err error) {
 	var fetched []ndn.Name
 	for _, v := range j.trust {
 		e := v.Learn(ctx, j.locator, func(ctx context.Context, name ndn.Name) ([]byte, error) {
@@ -193,21 +268,24 @@ func (c *chains) learn(j *keyJob) (err error) {
 	return err
 }
 
-// done notes what has become of a key and returns who wants to know.
-func (c *chains) done(j *keyJob, err error) []waitingFor {
+// done notes what has become of a key and returns who wants to know, and what
+// to tell them.
+func (c *chains) done(j *keyJob, err error) ([]waitingFor, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.jobs, j.id)
-	if c.faces[j.id.face]--; c.faces[j.id.face] == 0 {
-		delete(c.faces, j.id.face)
-	}
-	if err == nil {
+	crowded := j.at < 0
+	c.removeLocked(j)
+	switch {
+	case err == nil:
 		c.ok++
-	} else {
+	case crowded:
+		// It says nothing of the key.
+		return j.waiting, errCrowded
+	default:
 		c.bad++
 		c.failed.Add(j.id, failedKey{err, time.Now().Add(failedFor)})
 	}
-	return j.waiting
+	return j.waiting, err
 }
 
 // fetch gets a certificate: by the routes like any Data, and from the face that

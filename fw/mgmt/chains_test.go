@@ -3,6 +3,7 @@ package mgmt
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,8 +98,9 @@ func (w *world) answer(i *ndn.Interest, wire []byte, via ndn.FaceID) {
 }
 
 func (w *world) stop() {
-	w.s.localKeys.close()
-	w.s.remoteKeys.close()
+	for _, k := range w.s.keys {
+		k.close()
+	}
 	w.s.pending.Wait()
 }
 
@@ -307,13 +309,13 @@ func TestKeyAbuse(t *testing.T) {
 					bogus(ndn.FaceID(1000+k), proto.Localhop())
 				}
 			}
-			for _, c := range []*chains{w.s.localKeys, w.s.remoteKeys} {
+			for _, c := range w.s.keys {
 				c.mu.Lock()
-				if len(c.jobs) > maxKeys || len(c.asked) > maxKeys || len(c.faces) > maxKeys || c.failed.Len() > maxFailed {
+				if len(c.jobs) > maxKeys || len(c.asked) > maxKeys || len(c.peers) > maxKeys || c.failed.Len() > maxFailed {
 					t.Errorf("second %d: %d jobs, %d asked, %d faces, %d failed", second,
-						len(c.jobs), len(c.asked), len(c.faces), c.failed.Len())
+						len(c.jobs), len(c.asked), len(c.peers), c.failed.Len())
 				}
-				if c == w.s.localKeys && len(c.jobs) > maxFaceKeys {
+				if c == w.s.keys[here] && len(c.jobs) > maxPeerKeys {
 					t.Errorf("one face occupies %d", len(c.jobs))
 				}
 				c.mu.Unlock()
@@ -348,10 +350,10 @@ func TestKeyAbuse(t *testing.T) {
 		if answers+len(got)-allowed != sent || len(w.refused) != sent {
 			t.Errorf("%d of %d bogus commands answered, %d refused", answers+len(got)-allowed, sent, len(w.refused))
 		}
-		for _, c := range []*chains{w.s.localKeys, w.s.remoteKeys} {
+		for _, c := range w.s.keys {
 			c.mu.Lock()
-			if len(c.jobs)+len(c.faces)+len(c.asked) != 0 {
-				t.Errorf("left behind: %d jobs, %d faces, %d asked", len(c.jobs), len(c.faces), len(c.asked))
+			if len(c.jobs)+len(c.peers)+len(c.asked) != 0 {
+				t.Errorf("left behind: %d jobs, %d faces, %d asked", len(c.jobs), len(c.peers), len(c.asked))
 			}
 			c.mu.Unlock()
 		}
@@ -384,6 +386,79 @@ func TestKeysDoNotQueue(t *testing.T) {
 		time.Sleep(proto.Lifetime)
 		if got := w.settle(); len(got) != maxKeys {
 			t.Errorf("%d of %d commands are answered in their lifetime", len(got), maxKeys)
+		}
+	})
+}
+
+// TestForgedAddressesKeepNobodyOut: keys that come from ever new addresses do not
+// keep out those of hosts that are known to be there at all, and others for a
+// few tries only.
+func TestForgedAddressesKeepNobodyOut(t *testing.T) {
+	wall := time.UnixMilli(1795000000000)
+	root := newKey(t, "ecdsa", "/org", wall.AddDate(1, 0, 0))
+	alice := newKey(t, "ecdsa", "/org/alice", wall.AddDate(1, 0, 0))
+	bob := newKey(t, "ecdsa", "/org/bob", wall.AddDate(1, 0, 0))
+	evil := newKey(t, "ecdsa", "/evil", wall.AddDate(1, 0, 0))
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{bench: newBench(t, Config{Localhop: true, Authorize: []Authorization{
+			{Faces: "any", TrustAnchors: []string{"root"}},
+		}}, map[string][]byte{"root": root.cert}), silent: true}
+		defer w.stop()
+		w.s.keys[anywhere].nonce = rand.New(rand.NewPCG(1, 2)).Uint32
+		face := func(id ndn.FaceID, host int, proven bool) ndn.FaceID {
+			f := *w.f.faces[remoteFace]
+			f.ID, f.Proven = id, proven
+			f.RemoteURI = fmt.Sprintf("udp4://10.0.%d.%d:6363", host>>8, host&0xff)
+			w.f.faces[id] = &f
+			return id
+		}
+		sent := 0
+		flood := func() {
+			for range 100 {
+				sent++
+				n, err := enc.NameFromStr(fmt.Sprintf("/evil/%d/KEY/k", sent))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.arrive(face(ndn.FaceID(10000+sent), sent, false), w.signed(renamed{evil.Signer, n}, proto.Localhop(), "rib", "register"))
+			}
+		}
+		// try commands, and is answered when others have asked meanwhile.
+		try := func(in ndn.FaceID, k testKey) bool {
+			got := w.arrive(in, w.signed(k.Signer, proto.Localhop(), "rib", "register"))
+			flood()
+			var p ndn.Packet
+			if err := p.Parse(certify(t, k, root, wall.AddDate(-1, 0, 0), wall.AddDate(1, 0, 0)), &ndn.LpFields{}); err != nil {
+				t.Fatal(err)
+			}
+			w.s.Handle(w.f.now, &p)
+			for _, s := range append(got, w.settle()...) {
+				if w.response([]sentPacket{s}).Code == 200 {
+					return true
+				}
+			}
+			return false
+		}
+		flood()
+		if !try(face(500, 60000, true), alice) {
+			t.Error("a host that is known to be there is kept out")
+		}
+		tries := 1
+		for stranger := face(501, 60001, false); !try(stranger, bob); tries++ {
+			if tries == 50 {
+				t.Fatal("a stranger is kept out")
+			}
+		}
+		t.Logf("a stranger got through at try %d", tries)
+		if n := len(w.s.keys[anywhere].jobs); n > maxKeys || len(w.s.keys[anywhere].list) != n {
+			t.Errorf("%d keys at a time", n)
+		}
+		time.Sleep(strangerTime)
+		w.settle()
+		for _, c := range w.s.keys {
+			if len(c.jobs)+len(c.peers)+len(c.asked)+len(c.list) != 0 {
+				t.Errorf("left behind: %d jobs, %d peers, %d asked", len(c.jobs), len(c.peers), len(c.asked))
+			}
 		}
 	})
 }

@@ -138,7 +138,7 @@ func (s *Server) believe(in ndn.FaceID, local bool, a *announcement, done func(w
 		}
 		done(err)
 	}
-	err = s.keys(local).await(in, certfile.Locator(&a.data), []*verify.Verifier{by.trust}, waitingFor{then: then})
+	err = s.await(in, local, certfile.Locator(&a.data), []*verify.Verifier{by.trust}, waitingFor{then: then})
 	if err != nil {
 		done(fmt.Errorf("%w: %w", errAnnouncer, err))
 	}

@@ -14,8 +14,9 @@ import (
 func (s *Server) Run(ctx context.Context) {
 	defer s.pending.Wait()
 	defer func() {
-		s.localKeys.close()
-		s.remoteKeys.close()
+		for _, k := range s.keys {
+			k.close()
+		}
 	}()
 	defer s.install(false)
 	// Routes of before the first event; what the events say later about the

@@ -11,6 +11,7 @@ import (
 	"ndnpop/fw/run"
 	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
+	"ndnpop/ndn/verify"
 )
 
 // Options are what a server needs beside the forwarder. The zero value is
@@ -84,7 +85,7 @@ type Server struct {
 	traces   traces
 	adverts  *readvertiser
 
-	localKeys, remoteKeys *chains // have locks of their own
+	keys [askers]*chains // have locks of their own
 
 	// generation grows with every change that a dataset may show.
 	generation atomic.Uint64
@@ -140,8 +141,8 @@ func New(fwd Forwarder, o Options) (*Server, error) {
 	s.events.prefix = proto.Localhost().AppendGeneric("faces").AppendGeneric("events")
 	s.events.next = uint64(max(s.started.UnixMilli(), 0))
 	s.adverts = newReadvertiser(s.wall, s.random)
-	for _, k := range []**chains{&s.localKeys, &s.remoteKeys} {
-		*k = newChains(
+	for k, rules := range keyRules {
+		s.keys[k] = newChains(rules,
 			func(interest []byte, via ndn.FaceID) {
 				s.send(interest, &ndn.LpFields{NextHopFace: via, HasNextHopFace: via != 0})
 			},
@@ -167,8 +168,9 @@ func (s *Server) SetPolicy(p *Policy) error {
 	s.setting.Lock()
 	defer s.setting.Unlock()
 	old := s.policy.Swap(p)
-	s.localKeys.forget()
-	s.remoteKeys.forget()
+	for _, k := range s.keys {
+		k.forget()
+	}
 	var err error
 	switch {
 	case p.localhop && !old.localhop:
@@ -184,12 +186,15 @@ func (s *Server) SetPolicy(p *Policy) error {
 
 // Counters returns the counters.
 func (s *Server) Counters() Counters {
-	localOK, localBad := s.localKeys.counts()
-	remoteOK, remoteBad := s.remoteKeys.counts()
+	var found, missing uint64
+	for _, k := range s.keys {
+		ok, bad := k.counts()
+		found, missing = found+ok, missing+bad
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Counters{
-		KeysFound: localOK + remoteOK, KeysMissing: localBad + remoteBad,
+		KeysFound: found, KeysMissing: missing,
 		Commands: s.count.commands.Load(), Failed: s.count.failed.Load(),
 		Refused: s.count.refused.Load(), Datasets: s.count.datasets.Load(),
 		Segments: s.count.segments.Load(), Unknown: s.count.unknown.Load(),
@@ -210,16 +215,18 @@ func (s *Server) Handle(now ndn.Time, p *ndn.Packet) {
 	case ndn.KindInterest:
 		s.interest(now, p)
 	case ndn.KindData:
-		s.localKeys.data(&p.Data)
-		s.remoteKeys.data(&p.Data)
+		for _, k := range s.keys {
+			k.data(&p.Data)
+		}
 		s.mu.Lock()
 		s.adverts.answer(now, &p.Data)
 		s.sendAdverts(now)
 		s.mu.Unlock()
 		s.queue.wakeUp()
 	case ndn.KindNack:
-		s.localKeys.nack(p.Interest.Name, p.NackReason)
-		s.remoteKeys.nack(p.Interest.Name, p.NackReason)
+		for _, k := range s.keys {
+			k.nack(p.Interest.Name, p.NackReason)
+		}
 		s.mu.Lock()
 		s.adverts.nack(now, p.Interest.Name)
 		s.mu.Unlock()
@@ -328,19 +335,27 @@ func (s *Server) fetchKey(i *ndn.Interest, r request, c *command, policy *Policy
 		}
 		s.authorised(&i, r, c, v)
 	}
-	err := s.keys(r.local).await(r.in, v.sig.key, v.wanted, waitingFor{string(r.name), then})
+	err := s.await(r.in, r.local, v.sig.key, v.wanted, waitingFor{string(r.name), then})
 	if err != nil {
 		s.refuse(&r, err.Error())
 	}
 }
 
-// keys fetches for those who are on this host, or for those who are not, so
-// that strangers cannot keep the operator waiting.
-func (s *Server) keys(local bool) *chains {
-	if local {
-		return s.localKeys
+// await has the certificates of a key fetched (chains.await). Those who are on
+// this host, who are known to be where they say and who are not do not keep one
+// another waiting.
+func (s *Server) await(in ndn.FaceID, local bool, locator ndn.Name, trust []*verify.Verifier, w waitingFor) error {
+	keys, by := s.keys[here], asker{in, fmt.Sprint(in)}
+	if !local {
+		keys = s.keys[anywhere]
+		if f, ok := s.fwd.Faces.Face(in); ok {
+			by.peer = run.HostOf(f.RemoteURI)
+			if f.Proven {
+				keys = s.keys[there]
+			}
+		}
 	}
-	return s.remoteKeys
+	return keys.await(by, locator, trust, w)
 }
 
 // refuse answers a command that is not allowed.

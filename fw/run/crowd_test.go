@@ -69,6 +69,9 @@ func TestConnectionsOfOneHostMakeRoom(t *testing.T) {
 	// The one with a route is wanted.
 	wanted, _ := byScheme(f, "tcp4")
 	addRoute(t, f, "/a", wanted.ID)
+	if !wanted.Proven {
+		t.Error("the address of a connection cannot be forged")
+	}
 	for i := range 5 {
 		if err := h.connect(t, accept, "192.0.2.2"); (err == nil) != (i < 3) {
 			t.Fatalf("connection %d of the second host: %v", i, err)

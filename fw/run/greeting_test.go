@@ -41,7 +41,7 @@ func TestGreetingProves(t *testing.T) {
 		c.interest(fmt.Sprintf("/a/%d", i), uint32(i+1))
 	}
 	eventually(t, "all Data", func() bool { return len(c.in) == burst })
-	if u, _ := byScheme(origin, "udp4"); u.Counters.Drops.OutBudget != 0 {
+	if u, _ := byScheme(origin, "udp4"); u.Counters.Drops.OutBudget != 0 || !u.Proven {
 		t.Errorf("%d packets were held back", u.Counters.Drops.OutBudget)
 	}
 	// It ends: a greeting, an answer with a question, an answer.

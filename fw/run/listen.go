@@ -109,9 +109,16 @@ func (l *listener) leave(fc *netFace) {
 	}
 }
 
-// hostOf is the host in a face's URI: an IPv4 address, or 64 bits of an IPv6
-// address, which is what one host may choose from. It is the zero value if
-// there is none.
+// HostOf is the host in a face's URI: an IPv4 address, or 64 bits of an IPv6
+// address, which is what one host may choose from; the URI itself if there is
+// none.
+func HostOf(uri string) string {
+	if h := hostOf(uri); h.IsValid() {
+		return h.String()
+	}
+	return uri
+}
+
 func hostOf(uri string) netip.Prefix {
 	_, addr := splitURI(uri)
 	ap, err := netip.ParseAddrPort(addr)
@@ -196,6 +203,9 @@ func (l *listener) makeRoomFor(uri string) {
 // datagram face; the lock is held.
 func (fc *netFace) dispensable(now ndn.Time) bool {
 	if fc.persistency != face.PersistencyOnDemand {
+		return false
+	}
+	if fc.listener == nil || fc.info.Stream {
 		return false
 	}
 	return fc.listener.total == nil || (fc.budget != nil && now >= fc.budget.proven)

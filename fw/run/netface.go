@@ -299,6 +299,7 @@ func (fc *netFace) snapshot(now ndn.Time) FaceInfo {
 	if fc.up {
 		i.Counters.QueueBytes = fc.tr.QueueLen()
 	}
+	i.Proven = !fc.dispensable(now)
 	if fc.expires() {
 		i.ExpiresIn = max(0, fc.lastIn.Add(fc.listener.opts.IdleTimeout).Sub(now))
 	}

@@ -102,7 +102,7 @@ func TestFirstDatagramIsDelivered(t *testing.T) {
 	c.interest("/a/first", 1)
 	c.expect(ndn.KindData, "/a/first")
 	i, ok := byScheme(f, "udp4")
-	if !ok || i.Persistency != face.PersistencyOnDemand || i.Counters.InInterests != 1 || i.ExpiresIn <= 0 {
+	if !ok || i.Persistency != face.PersistencyOnDemand || i.Counters.InInterests != 1 || i.ExpiresIn <= 0 || i.Proven {
 		t.Fatalf("%+v", i)
 	}
 }

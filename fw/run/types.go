@@ -65,7 +65,10 @@ type FaceInfo struct {
 	Name        string
 	Persistency face.Persistency
 	Up          bool
-	MTU         int // bytes, in force now
+	// Proven is false for peers whose address may be forged: of a datagram
+	// listener, before they have shown that they receive what is sent there.
+	Proven bool
+	MTU    int // bytes, in force now
 	// ExpiresIn is what is left of the idle time of an on-demand face that
 	// idleness destroys; 0 for others.
 	ExpiresIn           time.Duration
