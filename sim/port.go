@@ -120,7 +120,7 @@ func (p *port) fire(now ndn.Time) ndn.Time {
 // newPort makes one end of a link.
 func (n *Network) newPort(owner endpoint, z *zone, cfg lp.Config) *port {
 	p := &port{net: n, zone: z, owner: owner, id: noActor}
-	p.plain = !cfg.Fragment && !cfg.Reliability.On && cfg.Shaping == (lp.Shaping{})
+	p.plain = !cfg.Fragment && !cfg.Reliability.On && !cfg.Reliability.Auto && cfg.Shaping == (lp.Shaping{})
 	p.mark = !cfg.Marking.Off
 	cfg = n.shared(cfg)
 	cfg.FirstSequence = n.seed(seedService, n.streams)

@@ -154,10 +154,16 @@ func (a *ndnArm) config(n Node) string {
 	if n != Edge && n != Mid1 && n != Mid2 {
 		capacity = 0
 	}
-	fmt.Fprintf(&b, "[faces.udp]\nlisten = [\"0.0.0.0:%d\"]\nreliability = %t\nreliability_retries = %d\n[faces.tcp]\nlisten = []\n", ndnPort, a.c.reliable, linkRetries)
+	fmt.Fprintf(&b, "[faces.udp]\nlisten = [\"0.0.0.0:%d\"]\n", ndnPort)
+	reliable := ""
+	if a.c.reliable {
+		reliable = "reliability = true\n"
+		fmt.Fprintf(&b, "%sreliability_retries = %d\n", reliable, linkRetries)
+	}
+	b.WriteString("[faces.tcp]\nlisten = []\n")
 	fmt.Fprintf(&b, "[faces.unix]\npath = %q\n[admin]\nlisten = \"\"\n[cs]\ncapacity = \"%dB\"\n", a.socket(n), capacity)
 	for _, r := range a.routes(n) {
-		fmt.Fprintf(&b, "[[face]]\nuri = %q\nname = %q\nreliability = %t\n", r.uri(), r.to, a.c.reliable)
+		fmt.Fprintf(&b, "[[face]]\nuri = %q\nname = %q\n%s", r.uri(), r.to, reliable)
 		fmt.Fprintf(&b, "[[route]]\nprefix = %q\nface = %q\ncost = %d\n", ndnPrefix, r.to, r.cost)
 	}
 	if n == Edge || n == Mid1 || n == Mid2 {

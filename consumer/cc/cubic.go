@@ -6,17 +6,19 @@ import (
 	"ndnpop/ndn"
 )
 
-// Constants of CUBIC (RFC 9438).
+// Constants of CUBIC (RFC 9438), and what a mark leaves of the window: marks come
+// early, while queues are short, so that a smaller step suffices (RFC 8511).
 const (
-	cubicC    = 0.4
-	cubicBeta = 0.7
+	cubicC        = 0.4
+	cubicBeta     = 0.7
+	cubicMarkBeta = 0.85
 )
 
 // Cubic is CUBIC (RFC 9438) driven by the receiver, with fast convergence, the
 // Reno-friendly region, and HyStart++ (RFC 9406) in slow start. Deviation: a
 // timeout decreases the window as any loss does, without a restart from one
-// packet (ndn-tools). Options: beta (0.7), mark-beta (beta; RFC 8511 suggests
-// 0.85), fast-convergence (true), hystart (true).
+// packet (ndn-tools). Options: beta (0.7), mark-beta (0.85, RFC
+// 8511), fast-convergence (true), hystart (true).
 type Cubic struct {
 	window
 	beta, markBeta float64
@@ -44,7 +46,7 @@ func NewCubic(p Params) (Controller, error) {
 	o := options{given: p.Options}
 	c := &Cubic{window: newWindow(p, defaultInitCwnd)}
 	c.beta = o.number("beta", cubicBeta)
-	c.markBeta = o.number("mark-beta", c.beta)
+	c.markBeta = o.number("mark-beta", cubicMarkBeta)
 	c.fastConv = o.flag("fast-convergence", true)
 	c.hystart = o.flag("hystart", true)
 	return c, o.done()

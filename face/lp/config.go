@@ -52,7 +52,9 @@ const MaxFragments = 400
 // Marking sets when congestion of the outgoing queue is signalled on the
 // packets sent (NFD's GenericLinkService, after CoDel, RFC 8289): when the
 // queue has been over Threshold for Interval one packet is marked, and further
-// ones at Interval/sqrt(n+1) until the queue is shorter again.
+// ones at Interval/sqrt(n+1) until the queue is shorter again. On a link with
+// reliability, which sees how long its frames take and hides what a full queue
+// on their way drops, a queue there counts as well (queueDelay).
 type Marking struct {
 	Off       bool
 	Threshold int           // bytes; 0 means 64 KiB
@@ -65,6 +67,11 @@ type Marking struct {
 // NFD's they only change our own timing: the wire is NFD's.
 type Reliability struct {
 	On bool
+	// Auto, where On is not set, turns the feature on once the peer shows that it
+	// has it, by a TxSequence or an acknowledgement. Offer gives it an occasion:
+	// until then the first frames, and later one each second, have a TxSequence,
+	// which a peer without the feature ignores. Nothing waits for an answer.
+	Auto, Offer bool
 	// MaxRetx is how often one fragment is sent again before its packet is
 	// given up. 0 means 3 (NFD).
 	MaxRetx int
@@ -127,7 +134,7 @@ func (c *Config) defaults() {
 	c.MTU = max(c.MTU, MinMTU)
 	set(&c.Reassembly.Packets, 128)
 	if c.Reliability.On {
-		set(&c.Reassembly.Timeout, 3*time.Second)
+		set(&c.Reassembly.Timeout, repairTime)
 	}
 	set(&c.Reassembly.Timeout, 500*time.Millisecond)
 	set(&c.Marking.Threshold, 64<<10)
@@ -155,6 +162,10 @@ func set[T int | time.Duration](v *T, d T) {
 
 // MinMTU is the smallest MTU in bytes (NFD's MIN_MTU).
 const MinMTU = 64
+
+// repairTime is how long the fragments of a packet may be apart on a reliable
+// link.
+const repairTime = 3 * time.Second
 
 // maxUnacked bounds the fragments that await an acknowledgement.
 const maxUnacked = 4096

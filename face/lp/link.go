@@ -17,6 +17,7 @@ package lp
 
 import (
 	"errors"
+	"time"
 
 	"ndnpop/face"
 	"ndnpop/ndn"
@@ -40,7 +41,10 @@ type Link struct {
 	mark marker
 	reas reassembler
 	rel  *reliability // nil when off
-	shp  *shaper      // nil when off
+	tx   uint64       // of the next offer of the reliability feature
+	bid  ndn.Time     // when to offer it next
+	bids int
+	shp  *shaper // nil when off
 
 	inside bool // the packet received lies in the link's memory
 
@@ -64,13 +68,13 @@ type scratch = Scratch
 // New makes the link service of one face.
 func New(cfg Config) *Link {
 	cfg.defaults()
-	l := &Link{cfg: cfg, seq: cfg.FirstSequence, scratch: cfg.Scratch}
+	l := &Link{cfg: cfg, seq: cfg.FirstSequence, tx: cfg.FirstSequence, scratch: cfg.Scratch}
 	if l.scratch == nil {
 		l.scratch = &Scratch{}
 	}
 	l.reas.init(cfg.Reassembly)
 	if cfg.Reliability.On {
-		l.rel = newReliability(cfg.Reliability, cfg.FirstSequence)
+		l.takeUp()
 	}
 	if cfg.Shaping.on() {
 		l.shp = newShaper(cfg.Shaping)
@@ -107,6 +111,10 @@ func (l *Link) ReceiveFrom(now ndn.Time, sender uint64, frame []byte, p *ndn.Pac
 		l.asked = in.Fragment == nil
 	}
 	l.heard, l.wasAnswered = in.Response, in.HasResponse
+	if l.rel == nil && l.cfg.Reliability.Auto && (in.HasTx || in.HasAcks()) {
+		l.takeUp()
+		l.rel.hear()
+	}
 	if l.rel != nil && !l.rel.receive(now, l, in) {
 		l.ctr.InDuplicate++
 		return false, nil
@@ -214,7 +222,10 @@ func (l *Link) pass(now ndn.Time, wire []byte, out *face.Frames) error {
 		Challenge: l.ask, HasChallenge: l.asking,
 		Response: l.owed, HasResponse: l.owing,
 	}
-	if l.rel != nil {
+	switch {
+	case l.rel == nil:
+		l.hdr.HasTx = l.offers(now)
+	default:
 		// Every fragment of a reliable link has both numbers.
 		l.hdr.HasSequence, l.hdr.HasTx = true, true
 		if !l.rel.open(now, wire, l.fields.IsNack) {
@@ -312,9 +323,31 @@ func (l *Link) emit(now ndn.Time, payload []byte, out *face.Frames) {
 		l.rel.send(now, l, payload, out)
 		return
 	}
+	if l.hdr.HasTx {
+		l.hdr.TxSequence = l.tx
+		l.tx++
+	}
 	start := len(out.Buf)
 	out.Buf = ndn.AppendLpPacket(out.Buf, &l.hdr, payload)
 	l.sent(start, out)
+}
+
+// What is offered comes with the first packets, of which some may be lost or
+// reach a peer that does not believe us yet, and then now and then.
+const (
+	firstOffers = 64
+	offerEvery  = time.Second
+)
+
+// offers reports whether the packet to be sent offers the reliability feature.
+func (l *Link) offers(now ndn.Time) bool {
+	if r := &l.cfg.Reliability; !r.Auto || !r.Offer || now < l.bid {
+		return false
+	}
+	if l.bids++; l.bids > firstOffers {
+		l.bid = now.Add(offerEvery)
+	}
+	return true
 }
 
 // sent ends and counts the frame that begins at start.
@@ -379,15 +412,37 @@ func (l *Link) SetLocalFields(on bool) { l.cfg.LocalFields = on }
 // LocalFields reports whether local fields are on.
 func (l *Link) LocalFields() bool { return l.cfg.LocalFields }
 
-// SetReliable turns the reliability feature on or off. Off forgets what waits
-// for acknowledgement.
+// SetReliable turns the reliability feature on or off, and Auto off. Off forgets
+// what waits for acknowledgement.
 func (l *Link) SetReliable(on bool) {
+	l.cfg.Reliability.On, l.cfg.Reliability.Auto = on, false
 	switch {
 	case on && l.rel == nil:
-		l.rel = newReliability(l.cfg.Reliability, l.cfg.FirstSequence)
+		l.takeUp()
 	case !on:
+		l.drop()
+	}
+}
+
+// SetAuto leaves it to the peer whether the reliability feature is used
+// (Reliability.Auto), and offers it if offer is set. What is in use stays.
+func (l *Link) SetAuto(offer bool) {
+	l.cfg.Reliability.On, l.cfg.Reliability.Auto, l.cfg.Reliability.Offer = false, true, offer
+}
+
+// takeUp begins the use of the reliability feature.
+func (l *Link) takeUp() {
+	l.rel = newReliability(l.cfg.Reliability, l.tx)
+	l.reas.cfg.Timeout = max(l.reas.cfg.Timeout, repairTime)
+}
+
+// drop ends the use of the reliability feature.
+func (l *Link) drop() {
+	if l.rel != nil {
+		l.tx = l.rel.next
 		l.rel = nil
 	}
+	l.mark.slow = false
 }
 
 // Reliable reports whether the reliability feature is on.

@@ -17,7 +17,8 @@ import (
 // learns it); the first RTO is a quarter of a second, because consumers repeat
 // after one; an acknowledgement that comes after the repetition counts; the
 // unacknowledged fragments are bounded; a peer of which no acknowledgement came
-// for its first packets is taken for one without the feature.
+// for its first packets is taken for one without the feature, and so is one that
+// has come to send packets without and acknowledges nothing.
 const (
 	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
 	firstRTO    = 250 * time.Millisecond
@@ -84,8 +85,9 @@ func (q *fifo) pop() *fragment {
 
 // reliability is the state of both directions.
 type reliability struct {
-	cfg Reliability
-	rtt estimator
+	cfg   Reliability
+	rtt   estimator
+	delay queueDelay
 
 	// Sending. ring holds the fragment of each transmission from base to
 	// next. Those in flight are from first on; before it are some whose
@@ -93,9 +95,10 @@ type reliability struct {
 	base, first, next uint64
 	ring              []flight
 	heard             bool // the peer has the feature on
-	unheard           int  // time-outs before that was known
-	unheardPackets    int  // packets given up before
-	flying            int
+	plain             int  // packets that it sent without since it showed that
+	unheard           int  // time-outs since then
+	unheardPackets    int  // packets given up since then
+	flying, bytes     int  // fragments in flight, and their size
 	lost              fifo // to be sent again
 	queue             fifo // not sent yet
 	queued            int  // packets with fragments in queue
@@ -134,11 +137,16 @@ func newReliability(cfg Reliability, first uint64) *reliability {
 	}
 }
 
-// deaf reports whether the peer seems not to have the feature. What it gets
-// says what it always says, lest the peer turns it on, but nothing waits for
-// acknowledgements or is repeated.
+// hear notes that the peer has the feature on.
+func (r *reliability) hear() {
+	r.heard, r.plain, r.unheard, r.unheardPackets = true, 0, 0, 0
+}
+
+// deaf reports whether the peer seems not to have the feature, or no longer:
+// it sends packets without. What it gets says what it always says, lest the
+// peer turns it on, but nothing waits for acknowledgements or is repeated.
 func (r *reliability) deaf() bool {
-	return !r.heard && r.unheard >= deafAfter && r.unheardPackets > 0
+	return (!r.heard || r.plain >= deafAfter) && r.unheard >= deafAfter && r.unheardPackets > 0
 }
 
 func (r *reliability) deadline() ndn.Time { return min(r.timer, r.pumpAt, r.ackAt) }
@@ -151,12 +159,15 @@ func (r *reliability) receive(now ndn.Time, l *Link, in *ndn.LpPacket) bool {
 		if !ok {
 			break
 		}
-		r.acked(now, tx, &l.ctr)
+		r.acked(now, tx, l)
 	}
 	if !in.HasTx {
+		if in.Fragment != nil {
+			r.plain++
+		}
 		return true
 	}
-	r.heard = true
+	r.hear()
 	if len(r.acks) == maxAcks {
 		// Nobody calls Tick. The peer will send these fragments again.
 		l.ctr.AcksDropped++
@@ -188,21 +199,25 @@ func (r *reliability) receive(now ndn.Time, l *Link, in *ndn.LpPacket) bool {
 // acked handles the acknowledgement of transmission tx. That of one which was
 // repeated since says just as well that the fragment came: the repetition was
 // needless. Others mean nothing.
-func (r *reliability) acked(now ndn.Time, tx uint64, ctr *Counters) {
+func (r *reliability) acked(now ndn.Time, tx uint64, l *Link) {
+	ctr := &l.ctr
 	if tx-r.base >= r.next-r.base {
 		return
 	}
-	r.heard = true
+	r.hear()
 	f := r.of(tx)
 	if f == nil || f.acked {
 		return
 	}
 	ctr.Acked++
-	switch {
-	case f.cur == tx:
-		r.rtt.sample(now.Sub(f.sent))
-	case f.prev == tx:
-		r.rtt.sample(now.Sub(f.prevSent))
+	sent := f.sent
+	if f.cur != tx {
+		sent = f.prevSent
+	}
+	if f.cur == tx || f.prev == tx {
+		took := now.Sub(sent)
+		r.rtt.sample(took)
+		l.mark.delay(now, took, r.bytes, &r.delay, &l.cfg.Marking)
 	}
 	if f.live {
 		r.ground(f)
@@ -247,6 +262,7 @@ func (r *reliability) inFlight(tx uint64) *fragment {
 func (r *reliability) ground(f *fragment) {
 	f.live = false
 	r.flying--
+	r.bytes -= len(f.body)
 }
 
 // trim moves first past what is settled, and base so that it keeps history.
@@ -418,6 +434,7 @@ func (r *reliability) transmit(now ndn.Time, l *Link, f *fragment, out *face.Fra
 	}
 	*r.slot(r.next) = flight{f, f.gen}
 	r.flying++
+	r.bytes += len(f.body)
 	f.live, f.prev, f.prevSent = true, f.cur, f.sent
 	f.cur, f.sent = r.next, now
 	rto := r.rtt.rto()

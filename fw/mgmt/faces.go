@@ -32,7 +32,7 @@ func (s *Server) createFace(r *request) proto.ControlResponse {
 	if !known {
 		return failure(r, proto.StatusNotAcceptable, fmt.Sprintf("unsupported protocol %q; there are %s", scheme, strings.Join(schemes, ", ")))
 	}
-	spec := run.FaceSpec{URI: p.URI, Persistency: face.PersistencyPersistent}
+	spec := run.FaceSpec{URI: p.URI, Persistency: face.PersistencyPersistent, Reliable: run.ReliabilityAuto}
 	switch v := p.Persistency.GetOr(uint64(face.PersistencyPersistent)); v {
 	case uint64(face.PersistencyPersistent), uint64(face.PersistencyPermanent):
 		spec.Persistency = face.Persistency(v)
@@ -97,7 +97,13 @@ func linkUpdate(p *proto.ControlParameters) (u run.FaceUpdate, reason string) {
 		return &on
 	}
 	u.LocalFields = flag(proto.FaceLocalFields)
-	u.Reliable = flag(proto.FaceReliability)
+	if on := flag(proto.FaceReliability); on != nil {
+		r := run.ReliabilityOff
+		if *on {
+			r = run.ReliabilityOn
+		}
+		u.Reliable = &r
+	}
 	u.CongestionMarking = flag(proto.FaceMarking)
 	if v, ok := p.MarkThreshold.Get(); ok {
 		if v > 1<<40 {

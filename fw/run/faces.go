@@ -38,7 +38,7 @@ type newFace struct {
 	open        Opener
 	mtu         int
 	localFields bool
-	reliable    bool
+	reliable    Reliability
 	id          ndn.FaceID // 0: the next one
 }
 
@@ -52,7 +52,6 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	}
 	fc.lpc.FirstSequence = rand.Uint64()
 	fc.lpc.LocalFields = n.localFields
-	fc.lpc.Reliability.On = n.reliable
 	if n.tr != nil {
 		fc.info, fc.trMTU = n.tr.Info(), n.tr.MTU()
 	} else {
@@ -68,6 +67,7 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 		fc.budget = newBudget(l.opts.Allowance, l.total)
 	}
 	fc.link = fc.newLink()
+	fc.setReliable(n.reliable)
 	fc.lastIn = f.clock.now()
 	fc.timer = newAlarm(fc.linkDue)
 

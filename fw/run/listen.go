@@ -21,8 +21,8 @@ type ListenOptions struct {
 	// IdleTimeout destroys on-demand datagram faces that hear nothing; 10
 	// minutes (NFD), below 0 never.
 	IdleTimeout time.Duration
-	MTU         int  // bytes, of datagram faces; 0 follows the path
-	Reliable    bool // use the NDNLPv2 reliability feature
+	MTU         int // bytes, of datagram faces; 0 follows the path
+	Reliable    Reliability
 	// Allowance bounds what unproven peers of a datagram listener get.
 	Allowance Allowance
 }

@@ -48,6 +48,7 @@ type netFace struct {
 	idle        *alarm         // of an on-demand datagram face
 	greeting    *alarm         // of a dialled datagram face
 	budget      *budget        // of a peer that nobody configured; nil: no bound
+	trusting    bool           // the link is to use reliability once the peer is proven
 	probe       *alarm         // of the probation of a datagram face that had been refused
 	probing     face.Transport // what is on probation; nil: none is
 	probeEnd    ndn.Time
@@ -147,7 +148,13 @@ func (fc *netFace) budgetInLocked(now ndn.Time, frame []byte, p *ndn.Packet, ok 
 	if n, ok := fc.link.Response(); ok {
 		b.response(now, n)
 	}
-	return ok && p.Kind == ndn.KindNack && b.nack(now, &p.Interest)
+	echo := ok && p.Kind == ndn.KindNack && b.nack(now, &p.Interest)
+	if fc.trusting && now < b.proven {
+		// A stranger could fill the memory that the feature needs for each face.
+		fc.trusting = false
+		fc.link.SetAuto(false)
+	}
+	return echo
 }
 
 // flush sends what has been queued. No lock is held.
@@ -360,7 +367,7 @@ func (fc *netFace) update(u FaceUpdate) error {
 		fc.setMTULocked(seen)
 	}
 	if u.Reliable != nil {
-		fc.link.SetReliable(*u.Reliable)
+		fc.setReliable(*u.Reliable)
 	}
 	m := fc.link.Marking()
 	if u.CongestionMarking != nil {
@@ -374,6 +381,31 @@ func (fc *netFace) update(u FaceUpdate) error {
 	}
 	fc.link.SetMarking(m)
 	return nil
+}
+
+// setReliable applies a choice of the reliability feature; the lock is held, or
+// nobody else knows the face.
+func (fc *netFace) setReliable(r Reliability) {
+	fc.trusting = false
+	switch {
+	case r != ReliabilityAuto:
+		fc.link.SetReliable(r == ReliabilityOn)
+	case fc.info.Stream || loopback(fc.info.RemoteURI):
+		fc.link.SetReliable(false)
+	case fc.persistency != face.PersistencyOnDemand:
+		fc.link.SetAuto(true)
+	case fc.budget != nil:
+		fc.trusting = true // budgetInLocked goes on
+	default:
+		fc.link.SetAuto(false)
+	}
+}
+
+// loopback reports whether a URI has an address of this host.
+func loopback(uri string) bool {
+	_, rest := splitURI(uri)
+	a, err := netip.ParseAddrPort(rest)
+	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
 // persistencyPossible reports why a face cannot have a persistency: a stream

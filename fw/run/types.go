@@ -40,8 +40,23 @@ type FaceSpec struct {
 	LocalFields bool             // allow the local link fields (local scope only)
 	// Background lets CreateFace return before a permanent face has connected.
 	Background bool
-	Reliable   bool // use the NDNLPv2 reliability feature; the peer must too
+	Reliable   Reliability
 }
+
+// Reliability is when a datagram face uses the NDNLPv2 reliability feature:
+// acknowledgements and repetition on the link.
+type Reliability uint8
+
+// Choices of Reliability. Where it is on, the peer must have it on, too.
+const (
+	ReliabilityOff Reliability = iota
+	ReliabilityOn
+	// ReliabilityAuto uses it with a peer that shows that it has it, as one with
+	// the same setting does; never with loopback addresses, where nothing is
+	// lost, and with a peer that became a face on demand only while it is proven
+	// (Allowance).
+	ReliabilityAuto
+)
 
 // FaceUpdate changes a face. Nil fields stay as they are.
 type FaceUpdate struct {
@@ -49,7 +64,7 @@ type FaceUpdate struct {
 	Persistency *face.Persistency
 	MTU         *int // bytes; 0: the transport's own
 	LocalFields *bool
-	Reliable    *bool // the NDNLPv2 reliability feature
+	Reliable    *Reliability
 	// CongestionMarking turns marking on or off; CongestionThreshold (bytes)
 	// and CongestionInterval are its parameters (NDNLPv2, "Congestion
 	// Marking").
@@ -73,7 +88,7 @@ type FaceInfo struct {
 	// idleness destroys; 0 for others.
 	ExpiresIn           time.Duration
 	LocalFields         bool
-	Reliable            bool
+	Reliable            bool // in use
 	CongestionMarking   bool
 	CongestionThreshold int
 	CongestionInterval  time.Duration

@@ -57,7 +57,7 @@ type UDP struct {
 	MTU         int      `toml:"mtu" min:"0" max:"8800" doc:"Largest datagram payload in bytes; 0 follows the path."`
 	IdleTimeout Duration `toml:"idle_timeout" min:"1s" max:"720h" doc:"A face made on demand that hears nothing for so long is removed."`
 	MaxFaces    int      `toml:"max_faces" min:"1" max:"1000000" doc:"Faces made on demand, for each listener."`
-	Reliability bool     `toml:"reliability" doc:"Use NDNLPv2 reliability (acknowledgements and retransmission on the link)\nwith peers that became faces on demand. Both ends must."`
+	Reliability Toggle   `toml:"reliability" doc:"Use NDNLPv2 reliability (acknowledgement, repair of losses and marks for\nqueues on the link) with peers that became faces on demand: true, false, or\n\"auto\", with those that begin with it and receive what is sent to them."`
 	Window      int      `toml:"reliability_window" min:"0" max:"4096" doc:"Packets that a face with reliability may have unacknowledged: 4 for lossy radio\nlinks, 1 to stop and wait; 0: no bound of its own."`
 	Retries     int      `toml:"reliability_retries" min:"1" max:"20" doc:"Times that a face with reliability repeats a packet: 3 as NFD, 5 for lossy radio\nlinks. What is given up is asked for by another way, or by the consumer again."`
 
@@ -105,7 +105,7 @@ type Face struct {
 	Name        string `toml:"name" example:"pop-paris" doc:"Routes refer to the face by it."`
 	Persistency string `toml:"persistency" choices:"permanent,persistent" example:"permanent" doc:"A permanent face reconnects; a persistent one is gone when it fails."`
 	MTU         int    `toml:"mtu" min:"0" max:"8800" example:"0" doc:"Largest datagram payload in bytes; 0: as [faces.udp]."`
-	Reliability bool   `toml:"reliability" example:"false" doc:"Use NDNLPv2 reliability on the link; the peer must too."`
+	Reliability Toggle `toml:"reliability" example:"\"auto\"" doc:"Use NDNLPv2 reliability on a UDP link: true, if the peer must have it; false; auto, if it turns out to have it; not on loopback."`
 }
 
 // Route is a static route.
@@ -187,6 +187,7 @@ func Default(unixPath string) *Config {
 				Listen:      []string{"0.0.0.0:6363", "[::]:6363"},
 				IdleTimeout: Duration(10 * time.Minute),
 				MaxFaces:    4096,
+				Reliability: Auto,
 				Retries:     3,
 				Unproven:    Unproven{Rate: 1e6, Total: 8e6, Factor: 150, Burst: 256 << 10},
 			},
@@ -209,7 +210,7 @@ func Default(unixPath string) *Config {
 // defaulter is a repeated table with defaults of its own.
 type defaulter interface{ setDefaults() }
 
-func (f *Face) setDefaults()      { f.Persistency = "permanent" }
+func (f *Face) setDefaults()      { f.Persistency, f.Reliability = "permanent", Auto }
 func (r *Route) setDefaults()     { r.ChildInherit = true }
 func (a *Authorize) setDefaults() { a.Faces = "local" }
 

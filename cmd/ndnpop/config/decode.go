@@ -263,6 +263,18 @@ func (d *decoder) value(key string, v any, dst reflect.Value, tag reflect.Struct
 		}
 		dst.SetInt(int64(n))
 		return
+	case Toggle:
+		switch v {
+		case false:
+			dst.SetUint(uint64(Off))
+		case true:
+			dst.SetUint(uint64(On))
+		case "auto":
+			dst.SetUint(uint64(Auto))
+		default:
+			d.fail(key, "must be true, false or \"auto\", not %s", kindOf(v))
+		}
+		return
 	}
 	switch dst.Kind() {
 	case reflect.Struct:

@@ -75,3 +75,17 @@ func (d Duration) String() string {
 	}
 	return s
 }
+
+// Toggle is a feature of a link that is off, on, or used if the peer has it. In
+// a file: false, true, or "auto".
+type Toggle uint8
+
+// The values of Toggle.
+const (
+	Off Toggle = iota
+	On
+	Auto
+)
+
+// String writes the value as in a file.
+func (t Toggle) String() string { return [...]string{"false", "true", `"auto"`}[t] }

@@ -42,7 +42,7 @@ func (d *Daemon) listen(c *config.Config) error {
 			d.udp = append(d.udp, l)
 		}
 		add(l, err, inUse("UDP", addr, "faces.udp.listen"), run.ListenOptions{
-			MaxFaces: u.MaxFaces, IdleTimeout: time.Duration(u.IdleTimeout), MTU: u.MTU, Reliable: u.Reliability,
+			MaxFaces: u.MaxFaces, IdleTimeout: time.Duration(u.IdleTimeout), MTU: u.MTU, Reliable: reliability[u.Reliability],
 			Allowance: allowance(&u.Unproven),
 		})
 	}

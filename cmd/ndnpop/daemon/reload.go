@@ -184,6 +184,10 @@ func (d *Daemon) removeFaces(old, c *config.Config) {
 	}
 }
 
+var reliability = [...]run.Reliability{
+	config.Off: run.ReliabilityOff, config.On: run.ReliabilityOn, config.Auto: run.ReliabilityAuto,
+}
+
 var persistencies = map[string]face.Persistency{
 	"permanent": face.PersistencyPermanent, "persistent": face.PersistencyPersistent,
 }
@@ -195,7 +199,7 @@ func (d *Daemon) reconcile(c *config.Config) {
 	for i := range c.Face {
 		f := &c.Face[i]
 		info, err := d.fwd.CreateFace(run.FaceSpec{
-			URI: f.URI, Name: f.Name, MTU: f.MTU, Persistency: persistencies[f.Persistency], Reliable: f.Reliability,
+			URI: f.URI, Name: f.Name, MTU: f.MTU, Persistency: persistencies[f.Persistency], Reliable: reliability[f.Reliability],
 			Background: true,
 		})
 		if errors.Is(err, run.ErrFaceExists) {
@@ -203,8 +207,8 @@ func (d *Daemon) reconcile(c *config.Config) {
 			if mtu == 0 && strings.HasPrefix(f.URI, "udp") {
 				mtu = d.cfg.Faces.UDP.MTU
 			}
-			p := persistencies[f.Persistency]
-			_, err = d.fwd.UpdateFace(info.ID, run.FaceUpdate{Name: &f.Name, MTU: &mtu, Persistency: &p, Reliable: &f.Reliability})
+			p, r := persistencies[f.Persistency], reliability[f.Reliability]
+			_, err = d.fwd.UpdateFace(info.ID, run.FaceUpdate{Name: &f.Name, MTU: &mtu, Persistency: &p, Reliable: &r})
 		}
 		if err != nil {
 			d.log.Error().Str("remote", f.URI).Str("name", f.Name).Err(err).Msg("no face")

@@ -1,0 +1,198 @@
+package lp
+
+import (
+	"testing"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/ndn"
+)
+
+func auto(offer bool) Config {
+	return Config{Fragment: true, MTU: 1400, FirstSequence: 100, Reliability: Reliability{Auto: true, Offer: offer}}
+}
+
+// offered reports whether a frame has a TxSequence.
+func offered(tb testing.TB, frame []byte) bool {
+	tb.Helper()
+	var p ndn.LpPacket
+	if err := p.Parse(frame); err != nil {
+		tb.Fatal(err)
+	}
+	return p.HasTx
+}
+
+// Two links that leave it to each other use the feature from the first
+// acknowledgement of an offer on, whichever kind of packet it came with.
+func TestAutoMeetsAuto(t *testing.T) {
+	for _, wire := range [][]byte{interest(1), data(t, 1, 5000)} {
+		a, b := New(auto(true)), New(auto(false))
+		if got := receive(t, b, 1*ms, send(t, a, 1*ms, wire, nil)); len(got) != 1 || !b.Reliable() || a.Reliable() {
+			t.Fatalf("%d packets, used by b %v, by a %v", len(got), b.Reliable(), a.Reliable())
+		}
+		now, acks := tick(t, b)
+		receive(t, a, now, acks)
+		if !a.Reliable() {
+			t.Fatal("an acknowledgement did not turn it on")
+		}
+		// What is lost now is repaired, both ways.
+		for _, l := range [][2]*Link{{a, b}, {b, a}} {
+			send(t, l[0], now, data(t, 2, 5000), nil)
+			var got [][]byte
+			for i := 0; len(got) == 0 && i < 10; i++ {
+				var frames *face.Frames
+				now, frames = tick(t, l[0])
+				got = receive(t, l[1], now, frames)
+			}
+			if len(got) != 1 {
+				t.Fatal("not repaired")
+			}
+		}
+	}
+}
+
+// A peer without the feature gets it offered, less and less often, and nothing
+// waits for it.
+func TestAutoMeetsNothing(t *testing.T) {
+	a, b := New(auto(true)), New(Config{Fragment: true})
+	n := 0
+	for now := 1 * ms; now < 10_000*ms; now += 10 * ms {
+		frames := send(t, a, now, interest(1), nil)
+		if frames.Len() != 1 || len(receive(t, b, now, frames)) != 1 {
+			t.Fatal("the packet did not come")
+		}
+		if offered(t, frames.Frame(0)) {
+			n++
+		}
+		receive(t, a, now, send(t, b, now, data(t, 1, 100), nil))
+	}
+	if a.Deadline() != ndn.Never || a.Reliable() || a.Counters().Retransmitted > 0 {
+		t.Error("something waits for a peer without the feature")
+	}
+	if n < firstOffers || n > firstOffers+11 {
+		t.Errorf("offered %d times", n)
+	}
+	silent := New(auto(false))
+	if offered(t, send(t, silent, 1, interest(1), nil).Frame(0)) {
+		t.Error("offered without Offer")
+	}
+}
+
+// SetReliable overrules what is left to the peer, and SetAuto leaves it again.
+func TestAutoIsOverruled(t *testing.T) {
+	a, b := New(auto(true)), New(auto(false))
+	b.SetReliable(false)
+	receive(t, b, 1, send(t, a, 1, interest(1), nil))
+	if b.Reliable() {
+		t.Error("on although it was turned off")
+	}
+	b.SetAuto(false)
+	receive(t, b, 2, send(t, a, 2, interest(2), nil))
+	if !b.Reliable() {
+		t.Error("off although it is left to the peer")
+	}
+	tx := b.rel.next
+	b.SetReliable(false)
+	b.SetReliable(true)
+	if b.rel.next < tx {
+		t.Error("numbers of transmissions are used again")
+	}
+}
+
+// A peer that had the feature and now sends packets without it, having been
+// started anew, is not waited for any more.
+func TestPeerLosesTheFeature(t *testing.T) {
+	a, b := New(reliable(Reliability{})), New(reliable(Reliability{}))
+	receive(t, b, 1*ms, send(t, a, 1*ms, interest(1), nil))
+	now, acks := tick(t, b)
+	receive(t, a, now, acks)
+	other := New(Config{Fragment: true})
+	for range 40 {
+		now += 10_000 * ms
+		receive(t, other, now, send(t, a, now, interest(2), nil))
+		receive(t, a, now, send(t, other, now, data(t, 2, 100), nil))
+		for a.Deadline() != ndn.Never && a.Deadline() < now+9_000*ms {
+			tick(t, a)
+			for {
+				if _, ok := a.GaveUp(); !ok {
+					break
+				}
+			}
+		}
+	}
+	before := a.Counters().Retransmitted
+	send(t, a, now, interest(3), nil)
+	if a.Deadline() != ndn.Never || a.Counters().Retransmitted != before || before > 3*deafAfter {
+		t.Errorf("%d repetitions, something is due: %v", before, a.Deadline() != ndn.Never)
+	}
+	// Until it is heard again.
+	if err := ack(a, now, a.rel.next-1); err != nil {
+		t.Fatal(err)
+	}
+	send(t, a, now, interest(4), nil)
+	if a.Deadline() == ndn.Never {
+		t.Error("it is back, and not waited for")
+	}
+}
+
+// A queue on the way of a reliable link, which the sender sees by nothing but
+// the time of acknowledgements, is marked as one of its own would be. Time that
+// little is under way in is none.
+func TestDelayIsMarked(t *testing.T) {
+	const base, queued = 50 * time.Millisecond, 80 * time.Millisecond
+	cfg := Config{Reliability: Reliability{On: true, AckDelay: -1}}
+	a, b := New(cfg), New(cfg)
+	now := 1 * ms
+	// A Data leaves in each ms, and is acknowledged after a round trip: 80 at
+	// once are twice the threshold, of which 3/8 is in the queue.
+	type sent struct {
+		at     ndn.Time
+		frames *face.Frames
+	}
+	var way []sent
+	every, size := 1, 4500
+	marks := func(rtt, d time.Duration) (n uint64) {
+		n = a.Counters().OutMarked
+		for i, end := 0, now.Add(d); now < end; i++ {
+			if i%every == 0 {
+				way = append(way, sent{now, send(t, a, now, data(t, 1, size), nil)})
+			}
+			for len(way) > 0 && now.Sub(way[0].at) >= rtt {
+				receive(t, b, now, way[0].frames)
+				frames := new(face.Frames)
+				b.Tick(now, frames)
+				receive(t, a, now, frames)
+				way = way[1:]
+			}
+			now += 1 * ms
+		}
+		return a.Counters().OutMarked - n
+	}
+	if n := marks(base, 5*time.Second); n > 0 {
+		t.Errorf("%d marks without a queue", n)
+	}
+	if n := marks(base+9*time.Millisecond, time.Second); n > 0 {
+		t.Errorf("%d marks for what the peer may keep an acknowledgement", n)
+	}
+	if n := marks(queued, 120*time.Millisecond); n > 0 {
+		t.Errorf("%d marks within the first interval", n)
+	}
+	// CoDel's law: 100 ms, then 100/√2, 100/√3 and so on.
+	if n := marks(queued, time.Second); n < 8 || n > 50 {
+		t.Errorf("%d marks in a second", n)
+	}
+	marks(base, 200*time.Millisecond)
+	if n := marks(base, time.Second); n > 0 {
+		t.Errorf("%d marks after the queue", n)
+	}
+	every = 4 // a quarter: 50 kB in the queue
+	if n := marks(queued, 5*time.Second); n > 0 {
+		t.Errorf("%d marks although little is under way", n)
+	}
+	every = 1
+	// A path that has become longer is known as that after two periods at most.
+	marks(queued, 2*delayPeriod)
+	if n := marks(queued, time.Second); n > 0 {
+		t.Errorf("%d marks on a path that is longer now", n)
+	}
+}
