@@ -11,9 +11,9 @@
 //	err := n.Run(time.Minute)
 //
 // Topologies are built like this, by generators (Chain, Dumbbell, Tree, CDN),
-// or read from TOML (Load). Routes are computed from the links' costs. Links
-// change, fail and come back, and nodes die, at the times that At is given.
-// Probes record rate, RTT, window and queue over time; Config.Trace gets every
+// or read from TOML (Load). Routes are computed from the links' costs, or learnt
+// from the announcements of producers (self-learning). Links change, fail and
+// come back, and nodes die, at the times that At is given. Probes record rate, RTT, window and queue over time; Config.Trace gets every
 // event as a line of JSON.
 //
 // # Time and chance

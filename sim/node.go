@@ -42,9 +42,13 @@ type Node struct {
 	routes  []route
 	choices []choice
 	spare   []*attachment // for further applications
-	watch   func(*strategy.Decision)
-	dead    bool
-	lives   uint64
+	// Routes from prefix announcements: those to be made, those made, and when
+	// the first of them ends.
+	heard, learnt []learnt
+	forgets       ndn.Time
+	watch         func(*strategy.Decision)
+	dead          bool
+	lives         uint64
 }
 
 type route struct {
@@ -92,6 +96,10 @@ func (x *Node) start() {
 		cfg.Seed = x.net.seed(seedNode, uint64(x.index)|x.lives<<32)
 	}
 	cfg.Scratch = x.net.nodeMem
+	if cfg.OnAnnouncement == nil {
+		cfg.OnAnnouncement = x.announced
+	}
+	x.heard, x.learnt, x.forgets = nil, nil, ndn.Never
 	x.lives++
 	if x.net.strategies == nil {
 		return
@@ -197,6 +205,9 @@ func (x *Node) receive(now ndn.Time, p *port, frame []byte) {
 		n.trace.received(x, p, len(frame))
 	}
 	x.shard.Receive(now, p.face, &n.packet)
+	if len(x.heard) > 0 {
+		x.learn(now)
+	}
 	x.armed()
 }
 
@@ -214,11 +225,16 @@ func (x *Node) fire(now ndn.Time) ndn.Time {
 		return ndn.Never
 	}
 	x.shard.Tick(now)
-	return x.shard.Deadline()
+	if now >= x.forgets {
+		x.forget(now)
+	}
+	return x.deadline()
 }
 
+func (x *Node) deadline() ndn.Time { return min(x.shard.Deadline(), x.forgets) }
+
 // armed sees to the deadline after something happened in the shard.
-func (x *Node) armed() { x.zone.wake(x.id, x.shard.Deadline()) }
+func (x *Node) armed() { x.zone.wake(x.id, x.deadline()) }
 
 func (x *Node) faceDown(p *port) {
 	if !x.dead {

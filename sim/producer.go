@@ -36,8 +36,12 @@ type ProducerConfig struct {
 	Access Params
 	// Cost is added to the cost of the routes that lead here.
 	Cost uint64
-	// NoRoutes: no other node learns a route.
+	// NoRoutes: no other node learns a route from Reroute.
 	NoRoutes bool
+	// Announce puts a prefix announcement on the Data for Interests that are
+	// for discovery, from which the strategy self-learning makes routes. Nobody
+	// checks who signed it.
+	Announce bool
 }
 
 // Producer is a responder on a node.
@@ -58,6 +62,11 @@ func (n *Network) AddProducer(node *Node, c ProducerConfig) *Producer {
 	cfg := producer.Config{Prefix: prefix, Freshness: c.Freshness, Signer: c.Signer}
 	if cfg.Signer == nil {
 		cfg.Signer = sign.Null{}
+	}
+	if c.Announce {
+		var err error
+		cfg.Announcement, err = producer.NewAnnouncement(prefix, 1, time.Hour, producer.Validity{}, cfg.Signer)
+		n.fail(err)
 	}
 	store := c.Store
 	if store == nil {

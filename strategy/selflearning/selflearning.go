@@ -93,10 +93,12 @@ func (l *learner) follow(c *strategy.Context, e *entry, marked bool) bool {
 	return sent
 }
 
-// broadcast sends to all faces that do not end on this host.
+// broadcast sends to all faces that do not end on this host, but not to those
+// that have answered NoRoute to a discovery.
 func (l *learner) broadcast(c *strategy.Context, e *entry) {
+	discovered := e.out
 	for _, f := range c.Faces() {
-		if o := c.Out(f); o != nil && o.Failed {
+		if o := c.Out(f); o != nil && o.Failed && discovered {
 			continue
 		}
 		if c.Traced() {
@@ -139,10 +141,22 @@ func (l *learner) Nack(c *strategy.Context, ev *strategy.Nack) {
 	c.PassNacks()
 }
 
-// NextHop implements strategy.NextHopHandler.
-func (l *learner) NextHop(c *strategy.Context, _ *strategy.NextHop) {
-	if c.HasEntry() && !c.PendingOut() {
-		l.follow(c, l.entries.Get(c), true)
+// NextHop implements strategy.NextHopHandler. When the last next hop of an
+// Interest goes, the way is to be found anew: from here if a downstream
+// discovers, otherwise from there.
+func (l *learner) NextHop(c *strategy.Context, ev *strategy.NextHop) {
+	if !c.HasEntry() || c.PendingOut() {
+		return
+	}
+	e := l.entries.Get(c)
+	if l.follow(c, e, true) || ev.Change != strategy.HopDown {
+		return
+	}
+	if e.in {
+		l.broadcast(c, e)
+	}
+	if !c.PendingOut() {
+		c.NackAll(ndn.NackNoRoute)
 	}
 }
 
