@@ -178,8 +178,6 @@ const (
 	review = 20 * time.Millisecond
 	// lingering is how long an answered Interest waits for other answers.
 	lingering = time.Second
-	// enough is how many round trips make a path known.
-	enough = 3
 	// An answer is late after lateAfter round-trip times and not before
 	// lateFloor; where no RTT is known, after lateUnknown.
 	lateAfter   = 2
@@ -228,7 +226,7 @@ func (b *bestPath) reconsider(c *strategy.Context, st *paths, hops []table.NextH
 	best, least := -1, math.Inf(1)
 	for i := range hops {
 		p := st.hops.Of(hops[i].Face)
-		if hops[i].Face == st.current || p.rtt.N < enough {
+		if hops[i].Face == st.current || p.rtt.N == 0 {
 			continue
 		}
 		if w := b.weight(p, &hops[i], now, true); w < least {
@@ -307,7 +305,7 @@ func (b *bestPath) forward(c *strategy.Context, st *paths, again bool) (ndn.Face
 				continue
 			case o != nil:
 				w = tried + float64(o.SentAt)*tried
-			case p.rtt.N >= enough:
+			case p.rtt.N > 0:
 				w = min(b.weight(p, &hops[i], c.Now(), true), 2*unknown)
 			}
 			if best < 0 || w < least {

@@ -167,17 +167,12 @@ func (f *failover) forward(c *strategy.Context, st *strategy.Hops[hop], retry, a
 }
 
 // rank orders next hops when there is none that is up and untried: first those
-// untried, by the time of their next trial, then the others by their last use.
+// untried, by cost, then the others by their last use.
 func (f *failover) rank(c *strategy.Context, st *strategy.Hops[hop], face ndn.FaceID, again bool) (int64, bool) {
-	const tried = 1 << 62
-	o := c.Out(face)
-	switch {
-	case o != nil:
-		return tried | int64(o.SentAt), again
-	case st.Of(face).down:
-		return int64(st.Of(face).retryAt), true
+	if o := c.Out(face); o != nil {
+		return int64(o.SentAt), again
 	}
-	return 0, false // it was refused above
+	return 0, st.Of(face).down // otherwise it was refused above
 }
 
 // send sends to a next hop and watches for its answer.

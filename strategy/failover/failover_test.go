@@ -358,6 +358,35 @@ func TestNothingElseToTry(t *testing.T) {
 	}
 }
 
+// TestAllDown: an Interest for which all next hops are down goes to each of
+// them, the cheapest first.
+func TestAllDown(t *testing.T) {
+	r := recorder(t, "retry-initial~3600000", "retry-max~3600000")
+	var hops []*strategytest.Hop
+	for i, name := range []string{"a", "b", "c"} {
+		hops = append(hops, r.AddHop(strategytest.Hop{Name: name, Cost: uint64(i + 1), RTT: 10 * ms}))
+	}
+	r.AddConsumer(strategytest.Consumer{Window: 8, Segments: 2000, Lifetime: time.Second})
+	// The dearest falls silent first and so would be tried again first.
+	for i, h := range hops {
+		r.At(time.Duration(1000-i)*ms, func() { h.Silent = true })
+	}
+	last := r.AddConsumer(strategytest.Consumer{Object: "last", Start: 5 * time.Second, Segments: 1})
+	r.Run(8 * time.Second)
+	order := ""
+	for _, s := range r.Sends {
+		if s.Name.Equal(last.Name(0)) {
+			order += s.Hop.Name
+			if s.Why != "none is left that answers" {
+				t.Errorf("%v", s)
+			}
+		}
+	}
+	if order != "abc" {
+		t.Errorf("went to %s", order)
+	}
+}
+
 func TestRefusingQueue(t *testing.T) {
 	r := recorder(t)
 	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Refuse: true})
