@@ -33,6 +33,8 @@ type Check struct {
 	// Known is why a miss is accepted for now (known-misses.toml). It is still
 	// a miss.
 	Known string `json:"known,omitempty"`
+
+	low, high float64 // Band
 }
 
 // Result is what one scenario reports (result.json).
@@ -49,6 +51,9 @@ type Result struct {
 	// Reduced runs are shorter than the experiment: known misses that do not
 	// show in them are not held against the list.
 	Reduced bool `json:"reduced,omitempty"`
+	// Exact runs repeat exactly, in virtual time, with the seeds that the figures
+	// of known misses are from: a miss must not be worse than its figure.
+	Exact bool `json:"exact,omitempty"`
 
 	// For the report: what was asked, how it was set up, and what the figures
 	// say, also where they do not favour us. Each in plain sentences.
@@ -123,7 +128,7 @@ func (r *Result) Expect(what, paper string, measured, low, high float64) {
 	case math.IsInf(low, -1):
 		band = fmt.Sprintf("at most %.4g", high)
 	}
-	r.Checks = append(r.Checks, Check{What: what, Paper: paper, Measured: measured, Band: band, OK: ok})
+	r.Checks = append(r.Checks, Check{What: what, Paper: paper, Measured: measured, Band: band, OK: ok, low: low, high: high})
 }
 
 // Summary returns median, smallest and largest of values.

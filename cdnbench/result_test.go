@@ -117,6 +117,25 @@ func TestJudge(t *testing.T) {
 	if !r.OK || !r.Checks[0].OK {
 		t.Error("an entry fails for a check that was met and not judged")
 	}
+	for _, c := range []struct {
+		measured, low, high, figure float64
+		exact, ok                   bool
+	}{
+		{0.90, 0.93, math.Inf(1), 0.91, true, true},  // within the tolerance
+		{0.88, 0.93, math.Inf(1), 0.91, true, false}, // worse
+		{0.92, 0.93, math.Inf(1), 0.91, true, true},  // better, and still a miss
+		{75, math.Inf(-1), 65, 74, true, true},
+		{79, math.Inf(-1), 65, 74, true, false},
+		{70, math.Inf(-1), 65, 74, true, true},
+		{79, math.Inf(-1), 65, 74, false, true}, // other seeds, or real processes
+	} {
+		r = &Result{Scenario: "example", Exact: c.exact}
+		r.Expect("what", "paper", c.measured, c.low, c.high)
+		r.judge([]miss{{"example", "what", "physics", c.figure}})
+		if r.OK != c.ok {
+			t.Errorf("%+v: %v, %q", c, r.OK, r.Checks[0].Band)
+		}
+	}
 	r = &Result{Scenario: "example"}
 	r.Expect("never ran", "", math.NaN(), 0, 1)
 	r.judge(nil)
@@ -157,6 +176,24 @@ func TestIndexOrder(t *testing.T) {
 func TestKnownMisses(t *testing.T) {
 	if _, err := knownMisses(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// named is a scenario that is never run.
+type named struct {
+	Scenario
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+func TestMisspeltMiss(t *testing.T) {
+	all := []Scenario{named{name: "example"}}
+	if err := misspelt([]miss{{Scenario: "example"}}, all); err != nil {
+		t.Error(err)
+	}
+	if err := misspelt([]miss{{Scenario: "exampel"}}, all); err == nil || !strings.Contains(err.Error(), `"exampel"`) {
+		t.Errorf("a scenario that there is not: %v", err)
 	}
 }
 

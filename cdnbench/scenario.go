@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// DefaultSeed is the seed of runs that are given none.
+const DefaultSeed = 1
+
 // Options of a run of a scenario.
 type Options struct {
 	Runs  int    // 0: the scenario's own number
@@ -32,6 +35,13 @@ type Scenario interface {
 	// About says in a line what question it answers.
 	About() string
 	Run(ctx context.Context, o Options) (*Result, error)
+}
+
+// Preparer is a Scenario that needs programs or rights.
+type Preparer interface {
+	// Prepare installs what is absent, and fails, saying what to do, where a run
+	// with these options could not begin. It is called before anything runs.
+	Prepare(ctx context.Context, o Options) error
 }
 
 // Find returns the scenarios of these names, in this order; an unknown name

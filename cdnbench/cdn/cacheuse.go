@@ -54,7 +54,7 @@ func reportCacheUse(l *lab, c cacheUse) {
 	}
 	l.rough("held by both intermediates after the first pull, to the object", held(1)/mb, 0.9, 1.3)
 	l.rough("held by both intermediates after the second pull, to the object", held(2)/mb, 0.9, 1.6)
-	l.bars("held", "What both intermediates hold together; less is better.", "MB", []string{"after pull 1", "after pull 2"},
+	l.bars("held", "What both intermediates hold together; less is better.", "content held, MB", []string{"after pull 1", "after pull 2"},
 		[]string{"pull 1: intermediates hold, MB", "pull 2: intermediates hold, MB"})
 	l.find(l.verdict("Held after two pulls", "pull 2: intermediates hold, MB", "MB"), l.verdict("First pull", "pull 1: completion, s", "s"),
 		l.verdict("Second pull", "pull 2: completion, s", "s"), l.failed("pull 2: completion, s"))

@@ -99,8 +99,8 @@ func reportFailover(l *lab, size int64) {
 	for _, f := range failures[1:] {
 		l.find(l.ranking(f.name+", completion", f.name+": completion, s", "s"))
 	}
-	l.bars("completion", fmt.Sprintf("Time to fetch %s; less is better.", megabytes(size)), "seconds", labels, times)
-	l.bars("gaps", "Longest time without output around the failure; less is better. Output is in order, so that one packet that comes late holds up all behind it.", "ms", labels[1:], gaps[1:])
+	l.bars("completion", fmt.Sprintf("Time to fetch %s; less is better.", megabytes(size)), "completion, s", labels, times)
+	l.bars("gaps", "Longest time without output around the failure; less is better. Output is in order, so that one packet that comes late holds up all behind it.", "longest gap, ms", labels[1:], gaps[1:])
 	for _, f := range failures[1:] {
 		l.lines("progress-"+strings.ReplaceAll(f.name, " ", "-"), f.name+": content that has arrived, in order, in the first run.", f.name)
 	}

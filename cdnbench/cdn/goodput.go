@@ -117,7 +117,7 @@ func (l *lab) sizes() (out []int64) {
 // transfers draws goodput over size, and compares the sides at each size.
 func (l *lab) transfers() {
 	for _, state := range []string{"cold", "cached"} {
-		p := cdnbench.Plot{Name: state, Caption: "Goodput of whole objects, " + state + "; more is better.", XLabel: "MB", YLabel: "Mbit/s", XLog: true}
+		p := cdnbench.Plot{Name: state, Caption: "Goodput of whole objects, " + state + "; more is better.", XLabel: "size of the object, MB", YLabel: "goodput, Mbit/s", XLog: true}
 		for _, k := range l.kinds {
 			line := cdnbench.Line{Name: k.Name}
 			for _, size := range l.sizes() {

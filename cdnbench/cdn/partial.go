@@ -63,8 +63,8 @@ func reportPartial(l *lab, ranges []int64) {
 		}
 	}
 	l.find("In the paper NDN is faster up to 20 MB.")
-	l.bars("origins", "Bytes from the origins for a range, by its length in MB; less is better.", "MB", labels, fetched)
-	l.bars("times", "Time for a range, by its length in MB; less is better.", "seconds", labels, times)
+	l.bars("origins", "Bytes from the origins for a range, by its length in MB; less is better.", "from the origins, MB", labels, fetched)
+	l.bars("times", "Time for a range, by its length in MB; less is better.", "completion, s", labels, times)
 }
 
 // measureRange asks for a range of n bytes from empty caches, for the same one

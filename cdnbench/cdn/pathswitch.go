@@ -67,7 +67,7 @@ func reportPathSwitch(l *lab, size int64, sizes []int64) {
 		l.find(l.verdict(strings.TrimSuffix(m, ", s"), m, "s"), l.failed(m))
 	}
 	l.find(l.ranking("One path degrades", worse, "s"))
-	l.bars("times", "Time to completion; less is better.", "seconds", labels, metrics)
+	l.bars("times", "Time to completion; less is better.", "completion, s", labels, metrics)
 	l.lines("progress", "Content that has arrived, in order, in the first run; one path degrades at 30 %.", "degrades")
 }
 

@@ -175,7 +175,7 @@ func (l *lab) bars(name, caption, y string, labels, metrics []string) {
 
 // lines draws content over time as the first run that kept it saw it.
 func (l *lab) lines(name, caption string, which string) {
-	p := cdnbench.Plot{Name: name, Caption: caption, XLabel: "seconds", YLabel: "MB arrived"}
+	p := cdnbench.Plot{Name: name, Caption: caption, XLabel: "time, s", YLabel: "arrived, MB"}
 	for _, s := range l.series {
 		if s.plot == which {
 			p.Lines = append(p.Lines, s.line)

@@ -82,7 +82,7 @@ func reportTTFB(l *lab) {
 		l.find(l.verdict(q.metric, q.metric, "ms"))
 	}
 	l.find("On a connection that is open HTTP has no handshake to wait for.", l.failed("cold, ms"))
-	l.bars("ttfb", "Time to the first byte of content; less is better. ndnpop has no connections, so kept ones make no difference to it.", "ms", labels, metrics)
+	l.bars("ttfb", "Time to the first byte of content; less is better. ndnpop has no connections, so kept ones make no difference to it.", "time to the first byte, ms", labels, metrics)
 }
 
 // closing closes the lab when a scenario ends.

@@ -40,23 +40,23 @@ func (f cdnFigures) text() {
 
 func (f cdnFigures) plots(kept []cdnKept) {
 	k := kept[0]
-	gone := cdnbench.Plot{Name: "failover", XLabel: "ms", YLabel: "segments", At: []float64{50},
+	gone := cdnbench.Plot{Name: "failover", XLabel: "time, ms", YLabel: "segments arrived", At: []float64{50},
 		Caption: "Segments that arrive at the client around the end of the serving intermediate (dashed; the client is 25 ms away from the edge, one way).",
 		Lines:   []cdnbench.Line{{Name: "process killed", X: k.goneX, Y: k.goneY}, {Name: "host vanishes", X: k.silentX, Y: k.silentY}}}
-	path := cdnbench.Plot{Name: "path-switch", XLabel: "s", YLabel: "Mbit/s", At: []float64{3, 5},
+	path := cdnbench.Plot{Name: "path-switch", XLabel: "time, s", YLabel: "rate, Mbit/s", At: []float64{3, 5},
 		Caption: "What comes to the edge by each intermediate with best-path. At 3 s (dashed) the path that serves gets 100 ms longer and loses 1 %; two seconds later (dashed) the other one should carry at least 90 %.",
 		Lines:   []cdnbench.Line{{Name: "gets worse", X: k.shareT, Y: k.share1}, {Name: "the other", X: k.shareT, Y: k.share2}}}
-	first := cdnbench.Plot{Name: "first-byte", YLabel: "ms", BarLabels: []string{"from the origin", "from the edge"},
+	first := cdnbench.Plot{Name: "first-byte", YLabel: "time to the first byte, ms", BarLabels: []string{"from the origin", "from the edge"},
 		Caption: "Time to the first byte. HTTP by formula, with the connections between caches open; the thesis measured 100 to 230 ms for HTTP and 50 to 135 ms for NDN.",
 		Bars: []cdnbench.BarSet{
 			{Name: "NDN", Values: []float64{f.at("first byte", "cold_ms"), f.at("first byte", "warm_ms")}},
 			{Name: "HTTP, by formula", Values: []float64{httpCold, httpWarm}},
 		}}
-	use := cdnbench.Plot{Name: "cache-use", YLabel: "MB", BarLabels: []string{"after pull 1", "after pull 2"},
+	use := cdnbench.Plot{Name: "cache-use", YLabel: "content held, MB", BarLabels: []string{"after pull 1", "after pull 2"},
 		Caption: "Content in both intermediates when the edge changes from one to the other after 10 of 100 MB. The thesis has 200 MB for HTTP after two pulls (dashed): the whole object in each.",
 		Band:    []float64{200},
 		Bars:    []cdnbench.BarSet{{Name: "NDN", Values: []float64{f.at("cache use", "held_after_1_mb"), f.at("cache use", "held_after_2_mb")}}}}
-	repair := cdnbench.Plot{Name: "repair", YLabel: "ms", BarLabels: []string{"lost between edge and client", "lost further away, or as Interest"},
+	repair := cdnbench.Plot{Name: "repair", YLabel: "time to repair, ms", BarLabels: []string{"lost between edge and client", "lost further away, or as Interest"},
 		Caption: "Median time from a repeated Interest to its Data, by where it was lost. Only what the edge had passed on lies in its cache; the round trip to the edge is 50 ms, to the origin 80 ms. The bound for the first is dashed.",
 		Band:    []float64{1.2 * float64(accessRTT/ms)},
 		Bars:    []cdnbench.BarSet{{Name: "NDN", Values: []float64{f.at("loss", "repair_ms"), f.at("loss", "far_repair_ms")}}},

@@ -207,7 +207,7 @@ func (c *chain) record(name string, names ...string) *trace {
 func chainOverTime(caption string, ts ...*trace) []cdnbench.Plot {
 	plots := overTime("over-time", caption, ts...)
 	rate := &plots[0]
-	rate.YLabel = "kbit/s"
+	rate.YLabel = "payload, kbit/s"
 	for i := range rate.Lines {
 		for k := range rate.Lines[i].Y {
 			rate.Lines[i].Y[k] *= 1e3

@@ -202,7 +202,7 @@ func (f fairFigures) plots(contenders []contender) {
 	}{
 		{"jain", "jain", "Jain's index of 10 and 50 ms against the buffer, medians. The papers have about 0.59 for BBR and 0.92 for BBR-ACW (dashed), and at least half as much again for BBR-GC.", "Jain's index", []float64{0.59, 0.92}, 1},
 		{"repeated_interests", "repeated", "Repeated Interests against the buffer. The paper has at least 26 % fewer with BBR-GC than with BBR.", "% of Interests", nil, 100},
-		{"queue_delay_ms", "delay", "Mean delay by the queue against the buffer.", "ms", nil, 1},
+		{"queue_delay_ms", "delay", "Mean delay by the queue against the buffer.", "delay by the queue, ms", nil, 1},
 	} {
 		p := cdnbench.Plot{Name: m.name, Caption: m.caption, XLabel: "buffer, BDP of 50 ms", YLabel: m.label, XLog: len(f.buffers) > 1, Band: m.band}
 		for _, c := range contenders {

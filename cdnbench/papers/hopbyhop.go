@@ -166,8 +166,8 @@ func (f hopFigures) plots() {
 		metric, name, label, caption string
 		log                          bool
 	}{
-		{"goodput_kbps", "goodput", "kbit/s", "Payload delivered over 8 hops against the loss on each link, medians.", false},
-		{"delivery_ms", "delivery", "ms", "Mean time from a segment's first Interest to its Data over 8 hops against the loss on each link, medians, on a logarithmic scale.", true},
+		{"goodput_kbps", "goodput", "payload, kbit/s", "Payload delivered over 8 hops against the loss on each link, medians.", false},
+		{"delivery_ms", "delivery", "time to deliver, ms", "Mean time from a segment's first Interest to its Data over 8 hops against the loss on each link, medians, on a logarithmic scale.", true},
 	} {
 		p := cdnbench.Plot{Name: m.name, XLabel: "loss of frames on each link, %", YLabel: m.label, YLog: m.log, Caption: m.caption}
 		for _, a := range arms {

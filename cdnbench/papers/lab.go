@@ -297,7 +297,10 @@ func begin(name string, o cdnbench.Options, full, quick int) (*cdnbench.Result, 
 			runs = quick
 		}
 	}
-	return &cdnbench.Result{Scenario: name, Seed: o.Seed, Runs: runs, Reduced: o.Quick, Environment: cdnbench.Environment()}, runs
+	return &cdnbench.Result{
+		Scenario: name, Seed: o.Seed, Runs: runs, Reduced: o.Quick, Environment: cdnbench.Environment(),
+		Exact: !o.Quick && o.Runs == 0 && o.Seed == cdnbench.DefaultSeed,
+	}, runs
 }
 
 // average is the mean of a metric over the runs of an arm.

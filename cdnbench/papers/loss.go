@@ -108,7 +108,7 @@ func (s Loss) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result, er
 		at("bbr", 0), at("bbr", 0.02), at("reno", 0), at("reno", 0.02), 100*(1-at("bbr", 0.02)/at("reno", 0.02))) +
 		"The paper's BBR needs about 9.5 s where ours needs the link's 8 s and headers: only ratios and orderings are compared with its testbed."
 
-	fig := cdnbench.Plot{Name: "time", XLabel: "loss of Data, %", YLabel: "s",
+	fig := cdnbench.Plot{Name: "time", XLabel: "loss of Data, %", YLabel: "completion, s",
 		Caption: "Completion time against random loss, medians; the points are those that the paper's figure 9 gives (BBR about 9.5 s up to 1 %, 10.8 s at 2 %; Reno 18.2 s at 2 %)."}
 	for _, c := range controllers {
 		ln := cdnbench.Line{Name: c}

@@ -124,7 +124,7 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 	}
 	r.Findings += shapeText(r, "reno") + shapeText(r, "cubic")
 	util := cdnbench.Plot{Name: "utilisation", YLabel: "share of the link", Caption: "Utilisation by number of flows, medians; 0.95 is dashed.", Band: []float64{0.95}}
-	queue := cdnbench.Plot{Name: "queue", YLabel: "kB", Caption: "Mean queue by number of flows, medians; the threshold is dashed.", Band: []float64{markingThreshold / 1e3}}
+	queue := cdnbench.Plot{Name: "queue", YLabel: "mean queue, kB", Caption: "Mean queue by number of flows, medians; the threshold is dashed.", Band: []float64{markingThreshold / 1e3}}
 	for _, k := range counts {
 		util.BarLabels = append(util.BarLabels, fmt.Sprintf("%d flows", k))
 	}

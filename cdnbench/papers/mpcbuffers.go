@@ -111,7 +111,7 @@ func (s MpcBuffers) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resu
 
 	box := cdnbench.Plot{Name: "rtt-boxes", XLabel: "buffer, BDP", YLabel: "RTT, ms", Caption: "RTT of the Data of one run against the buffer: the 101 percentiles. The points far off are the probes of the buffer's both ends."}
 	util := cdnbench.Plot{Name: "utilisation", XLabel: "buffer, BDP", YLabel: "share of the link", XLog: true, Caption: "Utilisation against the buffer, medians of the runs; 0.97 and 0.98 are dashed.", Band: []float64{0.97, 0.98}}
-	loss := cdnbench.Plot{Name: "loss", XLabel: "buffer, BDP", YLabel: "% of Data", XLog: true, Caption: "Loss by the full queue against the buffer, medians of the runs."}
+	loss := cdnbench.Plot{Name: "loss", XLabel: "buffer, BDP", YLabel: "loss, % of Data", XLog: true, Caption: "Loss by the full queue against the buffer, medians of the runs."}
 	fair := cdnbench.Plot{Name: "jain", XLabel: "buffer, BDP", YLabel: "Jain's index", XLog: true, Caption: "Jain's index of the two flows against the buffer, medians of the runs."}
 	for _, p := range []struct {
 		plot   *cdnbench.Plot

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ndnpop/cdnbench"
@@ -53,9 +54,34 @@ func TestScenarios(t *testing.T) {
 				t.Errorf("%d checks, %d plots, %d arms", len(r.Checks), len(r.Plots), len(r.Arms))
 			}
 			for _, p := range r.Plots {
+				for _, label := range []string{p.XLabel, p.YLabel} {
+					if slices.Contains([]string{"s", "ms", "seconds", "kB", "MB", "kbit/s", "Mbit/s", "packets", "segments", "%"}, label) {
+						t.Errorf("an axis of %s says %q and not what of", p.Name, label)
+					}
+				}
 				if _, err := os.Stat(filepath.Join(dir, s.Name(), p.Name+".svg")); err != nil {
 					t.Error(err)
 				}
+			}
+		})
+	}
+}
+
+// TestKnownMissesAreMade: each known miss of an experiment in virtual time is of a
+// check that it makes.
+func TestKnownMissesAreMade(t *testing.T) {
+	for _, s := range tinies() {
+		if unmade, err := (&cdnbench.Result{Scenario: s.Name()}).Unmade(); err != nil || len(unmade) == 0 {
+			continue // none of its own
+		}
+		t.Run(s.Name(), func(t *testing.T) {
+			t.Parallel()
+			r, err := s.Run(context.Background(), cdnbench.Options{Seed: 1, Runs: 1, Log: io.Discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if unmade, err := r.Unmade(); err != nil || len(unmade) > 0 {
+				t.Errorf("known-misses.toml has checks that are not made: %q, %v", unmade, err)
 			}
 		})
 	}

@@ -197,7 +197,7 @@ func (x *replicaRun) record(name string) *trace {
 
 // split draws what came from each replica.
 func (x *replicaRun) split(name, caption string) cdnbench.Plot {
-	p := cdnbench.Plot{Name: name, Caption: caption, XLabel: "s", YLabel: "Mbit/s"}
+	p := cdnbench.Plot{Name: name, Caption: caption, XLabel: "time, s", YLabel: "payload, Mbit/s"}
 	for i, link := range x.links {
 		var t, rate []float64
 		const group = 10 // samples of 10 ms

@@ -32,8 +32,8 @@ func (f scaleFigures) text(p scalePlan, catalogue float64) {
 
 func (f scaleFigures) plots(kept []*scaleRun) {
 	arms := scaleArms()
-	hits := cdnbench.Plot{Name: "hits", YLabel: "share", Caption: "Hits at each level, of what that level is asked for: segments, and bytes with files."}
-	origin := cdnbench.Plot{Name: "origin", YLabel: "MB", Caption: "What leaves the origin; with segments, headers included."}
+	hits := cdnbench.Plot{Name: "hits", YLabel: "share of hits", Caption: "Hits at each level, of what that level is asked for: segments, and bytes with files."}
+	origin := cdnbench.Plot{Name: "origin", YLabel: "from the origin, MB", Caption: "What leaves the origin; with segments, headers included."}
 	segments, files := cdnbench.BarSet{Name: "segments"}, cdnbench.BarSet{Name: "files"}
 	for i, a := range arms {
 		origin.BarLabels = append(origin.BarLabels, a.name)
@@ -47,7 +47,7 @@ func (f scaleFigures) plots(kept []*scaleRun) {
 			cdnbench.BarSet{Name: a.name + ", segments", Values: []float64{f.at(i, "edge_hits"), f.at(i, "regional_hits")}},
 			cdnbench.BarSet{Name: a.name + ", files", Values: []float64{f.at(i, "files_edge_hits"), f.at(i, "files_regional_hits")}})
 	}
-	time := cdnbench.Plot{Name: "origin-over-time", XLabel: "s", YLabel: "MB", Caption: "What has left the origin over time, one run each: the caches fill."}
+	time := cdnbench.Plot{Name: "origin-over-time", XLabel: "time, s", YLabel: "from the origin, MB", Caption: "What has left the origin over time, one run each: the caches fill."}
 	for i, a := range arms {
 		time.Lines = append(time.Lines, cdnbench.Line{Name: a.name, X: kept[i].times, Y: kept[i].origin})
 	}

@@ -68,7 +68,7 @@ func lines(ts []*trace, value func(sim.FlowSample) float64) (ls []cdnbench.Line)
 // overTime makes the four plots of runs over time: rate, RTT, window, queue.
 func overTime(prefix, caption string, ts ...*trace) []cdnbench.Plot {
 	plot := func(name, what, label string, ls []cdnbench.Line) cdnbench.Plot {
-		return cdnbench.Plot{Name: prefix + "-" + name, Caption: what + " over time, " + caption, XLabel: "s", YLabel: label, Lines: ls}
+		return cdnbench.Plot{Name: prefix + "-" + name, Caption: what + " over time, " + caption, XLabel: "time, s", YLabel: label, Lines: ls}
 	}
 	var queues []cdnbench.Line
 	for _, t := range ts {
@@ -83,9 +83,9 @@ func overTime(prefix, caption string, ts ...*trace) []cdnbench.Plot {
 		queues = append(queues, cdnbench.Line{Name: t.name, X: x, Y: y})
 	}
 	return []cdnbench.Plot{
-		plot("rate", "Arriving payload", "Mbit/s", lines(ts, func(s sim.FlowSample) float64 { return s.Rate / mbit })),
-		plot("rtt", "RTT", "ms", lines(ts, func(s sim.FlowSample) float64 { return float64(s.RTT) / float64(time.Millisecond) })),
-		plot("window", "Window of Interests", "packets", lines(ts, func(s sim.FlowSample) float64 { return s.Window })),
-		plot("queue", "Queue of the bottleneck", "kB", queues),
+		plot("rate", "Arriving payload", "payload, Mbit/s", lines(ts, func(s sim.FlowSample) float64 { return s.Rate / mbit })),
+		plot("rtt", "RTT", "RTT, ms", lines(ts, func(s sim.FlowSample) float64 { return float64(s.RTT) / float64(time.Millisecond) })),
+		plot("window", "Window of Interests", "window, packets", lines(ts, func(s sim.FlowSample) float64 { return s.Window })),
+		plot("queue", "Queue of the bottleneck", "queue, kB", queues),
 	}
 }

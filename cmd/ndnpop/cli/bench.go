@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -142,6 +143,12 @@ the run is killed, the next one removes what it left.`,
 			if err := writable(out); err != nil {
 				return err
 			}
+			if err := cdnbench.CheckMisses(scenarios()); err != nil {
+				return err
+			}
+			if err := prepare(c.Context(), found, o); err != nil {
+				return err
+			}
 			var order []string
 			for _, s := range scenarios() {
 				order = append(order, s.Name())
@@ -174,10 +181,27 @@ the run is killed, the next one removes what it left.`,
 	}
 	c.Flags().StringVar(&out, "out", "bench-results", "write the reports below `DIR`")
 	c.Flags().IntVar(&o.Runs, "runs", 0, "repeat `N` times (0: the experiment's own number)")
-	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of everything random (`N`)")
+	c.Flags().Uint64Var(&o.Seed, "seed", cdnbench.DefaultSeed, "seed of everything random (`N`)")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "a reduced set")
 	c.Flags().BoolVar(&o.OneWay, "one-way", false, "cdn: read the delays of the paper's topology as one way, not round trip")
 	return c
+}
+
+// prepare has everything at hand that the experiments need, before hours are
+// spent on the first of them.
+func prepare(ctx context.Context, found []cdnbench.Scenario, o cdnbench.Options) error {
+	var errs []error
+	for _, s := range found {
+		if p, ok := s.(cdnbench.Preparer); ok {
+			if err := p.Prepare(ctx, o); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.Name(), err))
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("nothing was run: %w", err)
+	}
+	return nil
 }
 
 // writable makes a directory, and fails now if hours later nothing could be

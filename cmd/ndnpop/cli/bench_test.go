@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,5 +59,34 @@ func TestBenchRunRefuses(t *testing.T) {
 	unknown := begin(t, nil, "bench", "run", "cnd")
 	if code := unknown.wait(); code != exitUsage || !strings.Contains(unknown.err.String(), "cdn-ttfb") || !strings.Contains(unknown.err.String(), "papers, cdn, all") {
 		t.Errorf("an unknown scenario: %d, %q", code, unknown.err.String())
+	}
+}
+
+// TestKnownMissesAreOfScenarios: each known miss is of an experiment that there
+// is.
+func TestKnownMissesAreOfScenarios(t *testing.T) {
+	if err := cdnbench.CheckMisses(scenarios()); err != nil {
+		t.Error(err)
+	}
+}
+
+// unready is an experiment that cannot begin, and must not.
+type unready struct {
+	cdnbench.Scenario
+	err error
+}
+
+func (unready) Name() string                                      { return "unready" }
+func (u unready) Prepare(context.Context, cdnbench.Options) error { return u.err }
+
+// TestBenchPrepares: what is missing is told all at once, before anything runs.
+func TestBenchPrepares(t *testing.T) {
+	found := []cdnbench.Scenario{unready{err: errors.New("no curl")}, unready{}, unready{err: errors.New("no nginx")}}
+	err := prepare(t.Context(), found, cdnbench.Options{})
+	if err == nil || !strings.Contains(err.Error(), "no curl") || !strings.Contains(err.Error(), "no nginx") {
+		t.Errorf("%v", err)
+	}
+	if err := prepare(t.Context(), found[1:2], cdnbench.Options{}); err != nil {
+		t.Error(err)
 	}
 }
