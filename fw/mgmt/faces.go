@@ -163,7 +163,10 @@ func (s *Server) updateFace(r *request) proto.ControlResponse {
 	case err != nil:
 		return failure(r, faceCode(err), err.Error())
 	}
-	return success(faceBody(&info))
+	// ndn-cxx takes an answer with URIs for an invalid one.
+	body := faceBody(&info)
+	body.URI, body.LocalURI = "", ""
+	return success(body)
 }
 
 // destroyFace answers 200 also if there is no such face, as NFD does.

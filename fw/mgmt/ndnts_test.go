@@ -69,10 +69,16 @@ func TestNDNts(t *testing.T) {
 			}
 		default:
 			commands++
-			compareResponses(t, cmd, ours, &p.Data)
-			if r, err := proto.ParseResponse(ours); err != nil || r.Code != 200 && r.Code != 409 {
+			r, err := proto.ParseResponse(ours)
+			if err != nil || r.Code != 200 && r.Code != 409 {
 				t.Errorf("%s: %+v, %v", cmd, r, err)
 			}
+			if strings.HasPrefix(cmd, "NDNts faces/update") {
+				// What was recorded has URIs, which NDNts does not mind and ndn-cxx does.
+				checkFields(t, "faces/update", r.Body)
+				break
+			}
+			compareResponses(t, cmd, ours, &p.Data)
 		}
 		ours = nil
 	}

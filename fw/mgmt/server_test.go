@@ -162,7 +162,63 @@ func TestCommandAnswers(t *testing.T) {
 				}
 				tc.check(t, b, r.Body)
 			}
+			if r.OK() {
+				checkFields(t, tc.module+"/"+tc.verb, r.Body)
+			}
 		})
+	}
+}
+
+// checkFields fails the test if an answer lacks a field that ndn-cxx demands, or
+// has one that it does not expect: it refuses either (nfd::ControlCommand,
+// validateResponse).
+func checkFields(t *testing.T, command string, body *proto.ControlParameters) {
+	t.Helper()
+	const link = "FaceId FacePersistency Flags [BaseCongestionMarkingInterval] [DefaultCongestionThreshold] [Mtu]"
+	rules := map[string]string{
+		"faces/create":          "Uri LocalUri " + link,
+		"faces/update":          link,
+		"faces/destroy":         "FaceId",
+		"fib/add-nexthop":       "Name FaceId Cost",
+		"fib/remove-nexthop":    "Name FaceId",
+		"rib/register":          "Name FaceId Origin Cost Flags [ExpirationPeriod]",
+		"rib/unregister":        "Name FaceId Origin",
+		"cs/config":             "Capacity Flags",
+		"cs/erase":              "Name Count [Capacity]",
+		"strategy-choice/set":   "Name Strategy",
+		"strategy-choice/unset": "Name",
+	}
+	names := map[uint32]string{
+		0x07: "Name", 0x69: "FaceId", 0x72: "Uri", 0x81: "LocalUri", 0x6f: "Origin", 0x6a: "Cost", 0x83: "Capacity",
+		0x84: "Count", 0x6c: "Flags", 0x70: "Mask", 0x6b: "Strategy", 0x6d: "ExpirationPeriod", 0x85: "FacePersistency",
+		0x87: "BaseCongestionMarkingInterval", 0x88: "DefaultCongestionThreshold", 0x89: "Mtu",
+	}
+	rule, ok := rules[command]
+	if !ok || body == nil {
+		t.Fatalf("no rule or no body for %s", command)
+	}
+	has := map[string]bool{}
+	e, _, err := ndn.NextElement(body.AppendTo(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v := e.Value; len(v) > 0; {
+		e, rest, err := ndn.NextElement(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has[names[e.Type]] = true
+		v = rest
+	}
+	for f := range strings.FieldsSeq(rule) {
+		plain := strings.Trim(f, "[]")
+		if f == plain && !has[f] {
+			t.Errorf("the answer to %s has no %s", command, f)
+		}
+		delete(has, plain)
+	}
+	for f := range has {
+		t.Errorf("the answer to %s has a field too much: %q", command, f)
 	}
 }
 

@@ -126,6 +126,15 @@ func TestCtlJSON(t *testing.T) {
 			}
 		}
 	}
+	// The answer to an update does not say which face it was.
+	out, errs, code := ctl(t, transport, "--json", "face", "update", "udp4://127.0.0.1:19999", "--mtu", "1400")
+	var face struct {
+		Remote string
+		MTU    int
+	}
+	if err := json.Unmarshal([]byte(out), &face); code != 0 || err != nil || face.Remote != "udp4://127.0.0.1:19999" || face.MTU != 1400 {
+		t.Errorf("face update: code %d, %v: %s%s", code, err, out, errs)
+	}
 	for _, args := range []string{"face list", "route list", "fib list", "strategy list"} {
 		out, errs, code := ctl(t, transport, append([]string{"--json"}, strings.Fields(args)...)...)
 		var v []map[string]any

@@ -260,7 +260,9 @@ func newFaceUpdateCmd(f *ctlFlags) *cobra.Command {
 				if err := ignored(&p, b); err != nil {
 					return fmt.Errorf("face %d: %w", face.FaceID, err)
 				}
-				return s.say(bodyOut(b), "face %d: %s, %s", face.FaceID, nameOf(persistencies, b.Persistency.GetOr(0)), orNone(faceFlagNames(b.Flags.GetOr(0))))
+				out := bodyOut(b)
+				out.Remote, out.Local = face.URI, face.LocalURI // the answer has none
+				return s.say(out, "face %d: %s, %s", face.FaceID, nameOf(persistencies, b.Persistency.GetOr(0)), orNone(faceFlagNames(b.Flags.GetOr(0))))
 			})
 		},
 	}
