@@ -100,13 +100,9 @@ func (s *Shard) removeIn(e *table.PitEntry, id ndn.FaceID) bool {
 	return false
 }
 
-// keepWaits is the room for entries that a face keeps though it waits for few.
-const keepWaits = 64
-
 // wait adds the in-record of a face to an entry.
 func (s *Shard) wait(e *table.PitEntry, f *face) *table.InRecord {
-	e.In = append(e.In, table.InRecord{Face: f.ID, Place: uint32(len(f.waits))})
-	f.waits = append(f.waits, e)
+	e.In = append(e.In, table.InRecord{Face: f.ID, Place: uint32(f.waits.push(&s.waitPool, e.Slot()))})
 	f.pending += e.Weight()
 	s.waiting++
 	return &e.In[len(e.In)-1]
@@ -117,15 +113,9 @@ func (s *Shard) unwait(e *table.PitEntry, r *table.InRecord) {
 	s.waiting--
 	f := s.faces.get(r.Face) // it does not go before its records do
 	f.pending -= e.Weight()
-	last := len(f.waits) - 1
-	if moved := f.waits[last]; moved != e {
-		f.waits[r.Place] = moved
-		moved.FindIn(f.ID).Place = r.Place
-	}
-	f.waits[last] = nil
-	f.waits = f.waits[:last]
-	if c := cap(f.waits); c > keepWaits && last < c/4 {
-		f.waits = append(make([]*table.PitEntry, 0, c/2), f.waits...)
+	if moved := f.waits.pop(&s.waitPool); moved != e.Slot() {
+		*f.waits.at(int(r.Place)) = moved
+		s.pit.At(moved).FindIn(f.ID).Place = r.Place
 	}
 }
 

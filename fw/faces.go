@@ -31,7 +31,7 @@ type face struct {
 	asked   int  // out-records
 	// waits are the entries with an in-record of the face, which tells the
 	// place here: a face that goes must not cost a walk over all entries.
-	waits []*table.PitEntry
+	waits waits
 }
 
 func (f *face) pointToPoint() bool { return !f.MultiAccess && !f.AdHoc }
@@ -121,8 +121,8 @@ func (s *Shard) RemoveFacePart(now ndn.Time, id ndn.FaceID, limit int) (gone boo
 func (s *Shard) beginRemoval(now ndn.Time, f *face, limit int) (gone bool) {
 	id := f.ID
 	f.leaving, f.down = true, true
-	for len(f.waits) > 0 {
-		e := f.waits[len(f.waits)-1]
+	for f.waits.n > 0 {
+		e := s.pit.At(*f.waits.at(f.waits.n - 1))
 		s.removeIn(e, id)
 		s.settle(now, e)
 	}

@@ -121,7 +121,7 @@ func checkWaits(t testing.TB, s *Shard) {
 	s.pit.Each(func(e *table.PitEntry) {
 		records += len(e.In)
 		for _, r := range e.In {
-			if f := s.faces.get(r.Face); f == nil || int(r.Place) >= len(f.waits) || f.waits[r.Place] != e {
+			if f := s.faces.get(r.Face); f == nil || int(r.Place) >= f.waits.n || *f.waits.at(int(r.Place)) != e.Slot() {
 				t.Fatalf("face %d does not wait for %s at %d", r.Face, e.Name, r.Place)
 			}
 		}
@@ -129,13 +129,13 @@ func checkWaits(t testing.TB, s *Shard) {
 	waits := 0
 	for _, f := range s.faces.live {
 		weight := 0
-		for _, e := range f.waits {
-			weight += e.Weight()
+		for i := range f.waits.n {
+			weight += s.pit.At(*f.waits.at(i)).Weight()
 		}
 		if weight != f.pending {
 			t.Fatalf("face %d counts %d, waits for %d", f.ID, f.pending, weight)
 		}
-		waits += len(f.waits)
+		waits += f.waits.n
 	}
 	if records != waits || records != s.waiting {
 		t.Fatalf("%d in-records, %d of faces, %d counted", records, waits, s.waiting)

@@ -468,9 +468,31 @@ func TestWaitingFacesAreBounded(t *testing.T) {
 	n.want("I401 /other")
 	n.idle()
 	for _, f := range n.s.faces.live {
-		if cap(f.waits) > keepWaits {
-			t.Fatalf("face %d keeps room for %d", f.ID, cap(f.waits))
+		if len(f.waits.blocks) > 0 || cap(f.waits.blocks) > keepBlocks {
+			t.Fatalf("face %d keeps %d blocks and room for %d", f.ID, len(f.waits.blocks), cap(f.waits.blocks))
 		}
+	}
+}
+
+// Windows that come and go need no more memory than the largest, whichever face
+// they are of.
+func TestWaitsShareMemory(t *testing.T) {
+	const window = 300
+	n := newNet(t, Config{}).route("/", remote1, 1)
+	for round := range 20 {
+		in := ndn.FaceID(600 + round)
+		_ = n.s.AddFace(n.now, FaceInfo{ID: in})
+		for i := range window {
+			n.interest(in, fmt.Sprintf("/%d", i), uint32(round))
+		}
+		n.after(5 * time.Second) // all expire
+		n.take()
+		if f := n.s.faces.get(in); f.waits.n != 0 || len(f.waits.blocks) != 0 {
+			t.Fatalf("face %d still waits for %d in %d blocks", in, f.waits.n, len(f.waits.blocks))
+		}
+	}
+	if blocks, want := len(n.s.waitPool.free), (window+1<<waitBits-1)>>waitBits; blocks != want {
+		t.Errorf("%d blocks were made, want %d", blocks, want)
 	}
 }
 

@@ -48,6 +48,7 @@ type Shard struct {
 	timers   table.Timers
 	plain    int // timers armed that belong to no entry
 	waiting  int // in-records of all entries
+	waitPool waitPool
 
 	strategies *strategy.Set
 	choices    *table.Choices
