@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -212,6 +213,12 @@ func (t *nullTransport) Close() error            { return nil }
 // TestPacketPathAllocatesNothing drives batches of Interests and their Data
 // through two faces.
 func TestPacketPathAllocatesNothing(t *testing.T) {
+	for _, size := range []int{1000, 8000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { packetPathAllocatesNothing(t, size) })
+	}
+}
+
+func packetPathAllocatesNothing(t *testing.T, size int) {
 	f := start(t, Options{Shard: fw.Config{Seed: 1}})
 	var rx [2]*ingress
 	var tx [2]*nullTransport
@@ -225,8 +232,8 @@ func TestPacketPathAllocatesNothing(t *testing.T) {
 		rx[i], ids[i] = &ingress{fc: fc, tr: tx[i]}, fc.id
 	}
 	addRoute(t, f, "/bench", ids[1])
-	const batch = 48
-	n := newNumbered(t, 1000)
+	const batch = 200 // more than is flushed at once
+	n := newNumbered(t, size)
 	var interests, datas [batch][]byte
 	for i := range batch {
 		interests[i] = append([]byte(nil), n.interest...)
@@ -245,7 +252,7 @@ func TestPacketPathAllocatesNothing(t *testing.T) {
 		rx[1].Flush()
 	}
 	// Tables and pools reach their size.
-	for range 2000 {
+	for range 500 {
 		round()
 	}
 	before := tx[0].frames

@@ -36,7 +36,7 @@ func (r *ingress) ReceiveFrom(sender uint64, frames [][]byte) {
 		}
 		// A transport that always has more at hand must not hold back what
 		// others wait for.
-		if r.b.since += n; r.b.since >= 2*batchSize {
+		if r.b.since += n; r.b.since >= flushPackets || r.b.sent >= flushBytes {
 			r.flush()
 		}
 	}
@@ -111,7 +111,7 @@ func (r *ingress) flush() {
 		fc.flush()
 		r.b.touched[i] = nil
 	}
-	r.b.touched, r.b.since = r.b.touched[:0], 0
+	r.b.touched, r.b.since, r.b.sent = r.b.touched[:0], 0, 0
 }
 
 // Closed tells the forwarder that the transport has ended.

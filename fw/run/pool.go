@@ -59,7 +59,16 @@ type batch struct {
 	packets [batchSize]ndn.Packet
 	touched []*netFace // that got something to send
 	since   int        // packets since the last flush
+	sent    int        // bytes of packets to be sent since then
 }
+
+// What may wait for a flush while more is at hand: enough for large messages to
+// the kernel. With the batch that reaches it, all of the largest packets, the
+// bytes fit into a buffer that is kept.
+const (
+	flushPackets = 2 * batchSize
+	flushBytes   = 128 << 10
+)
 
 // batchSize is how many packets a shard is locked for at most. With fewer, the
 // receivers of two busy faces wait for each other, and wake each other up, more

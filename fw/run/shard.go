@@ -19,6 +19,7 @@ type unit struct {
 	now     ndn.Time // of the call in progress
 	faces   map[ndn.FaceID]*netFace
 	touched []*netFace // got something during the call in progress
+	sent    int        // bytes of packets given to faces during it
 	load    ShardLoad
 	recent  recentLoad
 	// announced during the call in progress; observers are told after it
@@ -115,6 +116,7 @@ func (u *unit) Send(id ndn.FaceID, wire []byte, f *ndn.LpFields) bool {
 	if fc == nil {
 		return false
 	}
+	u.sent += len(wire)
 	return fc.enqueue(u.now, wire, f, u)
 }
 
@@ -124,7 +126,7 @@ func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
 	for _, u := range f.units {
 		u.mu.Lock()
 		begin := f.clock.now()
-		u.now = now
+		u.now, u.sent = now, 0
 		if u.shard.Deadline() <= now {
 			u.shard.Tick(now)
 		}
@@ -143,6 +145,7 @@ func (f *Forwarder) process(now ndn.Time, fc *netFace, b *batch, n int) {
 		deadline := u.shard.Deadline()
 		b.touched = append(b.touched, u.touched...)
 		u.touched = u.touched[:0]
+		b.sent += u.sent
 		announced := u.takeAnnounced()
 		u.load.Batches++
 		u.load.Packets += uint64(n)
