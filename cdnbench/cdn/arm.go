@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"ndnpop/cdnbench"
 )
 
 // Kind is one way of moving objects over a Topology, not yet started.
@@ -18,6 +20,8 @@ type Kind struct {
 	// Missing says why this machine cannot run it; nil if nothing is known to be
 	// missing. The results list what was left out.
 	Missing func() error
+	// Prepare installs or builds the programs that it needs, nil if none.
+	Prepare func(ctx context.Context, o cdnbench.Options) error
 	// Start starts the programs at the nodes and returns when all of them
 	// answer: caches are empty, and every object of the topology is served by
 	// both origins. It stops what it started when it fails. Files that it needs

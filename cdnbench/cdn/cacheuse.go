@@ -29,13 +29,16 @@ func runCacheUse(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := reduced(o, append([]Kind{ours("failover"), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, true)...))
-	if err := l.each(ctx, jobs(kinds, c.measure)); err != nil {
+	if err := l.each(ctx, jobs(cacheUseKinds(o), c.measure)); err != nil {
 		return nil, err
 	}
 	l.Summarise()
 	reportCacheUse(l, c)
 	return l.finish(), nil
+}
+
+func cacheUseKinds(o cdnbench.Options) []Kind {
+	return reduced(o, append([]Kind{ours("failover"), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, true)...))
 }
 
 func reportCacheUse(l *lab, c cacheUse) {

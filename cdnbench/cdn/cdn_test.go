@@ -172,6 +172,61 @@ func TestReduced(t *testing.T) {
 	}
 }
 
+// TestArmFails: an arm that fails leaves the others their turn, and is told in the
+// report and by the result.
+func TestArmFails(t *testing.T) {
+	started := 0
+	kind := func(name string) Kind {
+		return Kind{Name: name, Start: func(context.Context, *Topology) (Arm, error) {
+			started++
+			return nil, errBroken
+		}}
+	}
+	l := &lab{Result: &cdnbench.Result{Scenario: "x", Reduced: true}, t: &Topology{Options: cdnbench.Options{Log: io.Discard}},
+		kinds: []Kind{{Name: "ndn"}}, asked: map[string]int{"ndn": 1}, whole: map[string]int{"ndn": 1}}
+	for run := 1; run <= 2; run++ {
+		if err := l.round(t.Context(), run, []job{{kind: kind("a")}, {kind: kind("b")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, dir := l.finish(), t.TempDir()
+	if err := r.Write(dir); err != nil || r.OK || started != 4 {
+		t.Errorf("ok %v, %d started, %v", r.OK, started, err)
+	}
+	report, err := os.ReadFile(filepath.Join(dir, "x", "report.md"))
+	if err != nil || !strings.Contains(string(report), "b: times that it failed") || !strings.Contains(string(report), "run 1: starting it: broken") {
+		t.Errorf("%v: %s", err, report)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.round(ctx, 3, []job{{kind: kind("a")}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// TestPrepare: all that is missing is told at once, each once; an arm that this
+// kernel cannot run is left out.
+func TestPrepare(t *testing.T) {
+	if err := emunet.Supported(); err != nil {
+		t.Skip(err)
+	}
+	needs := func(err error) func(context.Context, cdnbench.Options) error {
+		return func(context.Context, cdnbench.Options) error { return err }
+	}
+	noBBR := func() error { return errors.New("no bbr") }
+	var log strings.Builder
+	err := prepare(t.Context(), cdnbench.Options{Log: &log}, []Kind{
+		{Name: "ours"}, {Name: "a", Prepare: needs(errBroken)}, {Name: "b", Prepare: needs(errBroken)}, {Name: "c", Prepare: needs(errNot)},
+		{Name: "d", Missing: noBBR, Prepare: needs(errors.New("never asked"))},
+	})
+	if err == nil || err.Error() != errBroken.Error()+"\n"+errNot.Error() {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(log.String(), "d will be left out: no bbr") {
+		t.Errorf("log %q", &log)
+	}
+}
+
 // TestNDNArm fetches over the whole topology, with an intermediate that dies.
 func TestNDNArm(t *testing.T) {
 	switch err := emunet.Supported(); {

@@ -44,15 +44,8 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := []Kind{
-		ours("failover"),
-		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
-		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
-		ours("best-path"),
-	}
-	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 	var all []job
-	for _, k := range kinds {
+	for _, k := range failoverKinds(o) {
 		for _, f := range failures {
 			all = append(all, job{k, func(ctx context.Context, t *trial) error { return measureFailure(ctx, t, f, size) }})
 		}
@@ -63,6 +56,16 @@ func runFailover(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, e
 	l.Summarise()
 	reportFailover(l, size)
 	return l.finish(), nil
+}
+
+func failoverKinds(o cdnbench.Options) []Kind {
+	kinds := []Kind{
+		ours("failover"),
+		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
+		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
+		ours("best-path"),
+	}
+	return reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 }
 
 func reportFailover(l *lab, size int64) {

@@ -39,11 +39,7 @@ func runGoodput(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := transferKinds(o)
-	if !o.Quick {
-		kinds = append(kinds, ndnd())
-	}
-	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error { return measureSizes(ctx, t, math.MaxInt64) }))
+	err = l.each(ctx, jobs(goodputKinds(o), func(ctx context.Context, t *trial) error { return measureSizes(ctx, t, math.MaxInt64) }))
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +54,7 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := transferKinds(o)
-	if o.Quick { // what does best beside ours, and ours as it comes
-		kinds = append(kinds, ats(httpConfig{congestion: "bbr"}), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}))
-	}
-	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
+	err = l.each(ctx, jobs(lossKinds(o), func(ctx context.Context, t *trial) error {
 		if o.Quick && slowWithLoss(t.kind) {
 			return measureSizes(ctx, t, slowSize)
 		}
@@ -99,10 +91,8 @@ func runLoss(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 // needs long for it.
 const slowSize = 5_000_000
 
-// slowWithLoss are arms whose congestion control halves its window for a loss.
-func slowWithLoss(k Kind) bool {
-	return k.Name == ats(httpConfig{congestion: "cubic"}).Name || k.Name == ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}).Name
-}
+// slowWithLoss are arms whose congestion control gives way at every loss.
+func slowWithLoss(k Kind) bool { return k.Name == ats(httpConfig{congestion: "cubic"}).Name }
 
 // sizes are those that were measured.
 func (l *lab) sizes() (out []int64) {
@@ -125,9 +115,13 @@ func (l *lab) transfers() {
 					line.X, line.Y = append(line.X, float64(size)/1e6), append(line.Y, float64(size)*8/1e6/s.Median)
 				}
 			}
-			p.Lines = append(p.Lines, line)
+			if len(line.X) > 0 {
+				p.Lines = append(p.Lines, line)
+			}
 		}
-		l.Plots = append(l.Plots, p)
+		if len(p.Lines) > 0 {
+			l.Plots = append(l.Plots, p)
+		}
 		for _, size := range l.sizes() {
 			what := megabytes(size) + " " + state
 			l.find(l.verdict(what, what+", s", "s"))
@@ -180,6 +174,22 @@ func transferKinds(o cdnbench.Options) []Kind {
 		ndnpop(ndnConfig{strategy: "failover", pipeline: "bbr"}),
 	}, atsKinds(o.Quick, false)...)
 	return reduced(o, append(kinds, ats(httpConfig{congestion: "bbr", window: ndnInitial})))
+}
+
+func goodputKinds(o cdnbench.Options) []Kind {
+	kinds := transferKinds(o)
+	if !o.Quick {
+		kinds = append(kinds, ndnd())
+	}
+	return kinds
+}
+
+func lossKinds(o cdnbench.Options) []Kind {
+	kinds := transferKinds(o)
+	if o.Quick { // what does best beside ours, and ours as it comes
+		return append(kinds, ats(httpConfig{congestion: "bbr"}), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}))
+	}
+	return append(kinds, ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic", unrepaired: true}))
 }
 
 // measureSizes fetches each object that is no larger than largest, cold and from

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"ndnpop/cdnbench"
 	"ndnpop/cdnbench/peer/web"
 )
 
@@ -31,6 +32,14 @@ type httpConfig struct {
 	steered    bool
 	congestion string // of TCP at all nodes
 	window     int    // TCP's first, in packets; 0 is the kernel's ten
+}
+
+// origin is the server at the origins.
+func (c httpConfig) origin() web.OriginKind {
+	if c.paper {
+		return web.Httpd
+	}
+	return web.Nginx
 }
 
 // sliceBlock is the size of a block, the server's own default, in bytes.
@@ -59,7 +68,10 @@ func ats(c httpConfig) Kind {
 	return Kind{
 		Name: name, HTTP: true,
 		Missing: func() error { return congestionMissing(c.congestion) },
-		Start:   func(ctx context.Context, t *Topology) (Arm, error) { return startHTTP(ctx, t, c) },
+		Prepare: func(ctx context.Context, o cdnbench.Options) error {
+			return web.Ensure(ctx, o.Log, c.origin(), c.slices)
+		},
+		Start: func(ctx context.Context, t *Topology) (Arm, error) { return startHTTP(ctx, t, c) },
 	}
 }
 
@@ -118,9 +130,6 @@ func startHTTP(ctx context.Context, t *Topology, c httpConfig) (_ Arm, err error
 		return nil, err
 	}
 	log := t.Options.Log
-	if err := web.EnsureCurl(ctx, log); err != nil {
-		return nil, err
-	}
 	for _, h := range t.Hosts {
 		if err := h.SetCongestionControl(c.congestion); err != nil {
 			return nil, err
@@ -138,12 +147,8 @@ func startHTTP(ctx context.Context, t *Topology, c httpConfig) (_ Arm, err error
 			return nil, err
 		}
 	}
-	kind := web.Nginx
-	if c.paper {
-		kind = web.Httpd
-	}
 	for i, n := range []Node{Origin1, Origin2} {
-		if a.origins[i], err = web.StartOrigin(ctx, log, kind, t.Hosts[n], filepath.Join(a.dir, n.String()), t.ObjectDir); err != nil {
+		if a.origins[i], err = web.StartOrigin(ctx, log, c.origin(), t.Hosts[n], filepath.Join(a.dir, n.String()), t.ObjectDir); err != nil {
 			return nil, err
 		}
 	}

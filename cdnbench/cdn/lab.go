@@ -29,6 +29,8 @@ type lab struct {
 	series  []series
 	refused []string
 	late    bool // a reduced run counted although the emulator did not keep up
+	// What arms failed at, in the order of their first failure.
+	faults []fault
 	// How many fetches of each arm counted, and how many of them brought all
 	// bytes of the object, and the right ones.
 	asked, whole map[string]int
@@ -36,6 +38,12 @@ type lab struct {
 	// have been, and by what share a round trip was off at the most.
 	probes, lost  int
 	wantLost, off float64
+}
+
+// fault is an arm that failed, and why, in each run that it did.
+type fault struct {
+	arm string
+	why []string
 }
 
 const (
@@ -183,13 +191,61 @@ func (l *lab) each(ctx context.Context, jobs []job) error {
 			l.wantLost += c.WantLoss * float64(c.Sent)
 			l.off = max(l.off, math.Abs(float64(c.RTT)/float64(c.WantRTT)-1))
 		}
-		for _, j := range jobs {
-			if err := l.try(ctx, run, j); err != nil {
-				return fmt.Errorf("%s, run %d: %w", j.kind.Name, run, err)
-			}
+		if err := l.round(ctx, run, jobs); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// round does all jobs of a run. Where an arm fails the others go on.
+func (l *lab) round(ctx context.Context, run int, jobs []job) error {
+	for _, j := range jobs {
+		err := l.try(ctx, run, j)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			l.broke(run, j.kind.Name, err)
+		}
+	}
+	return nil
+}
+
+// prepare has the programs of all arms at hand. What this kernel cannot do leaves
+// an arm out, which is no reason not to begin.
+func prepare(ctx context.Context, o cdnbench.Options, kinds []Kind) error {
+	if err := emunet.Supported(); err != nil {
+		return err
+	}
+	var errs []error
+	said := map[string]bool{}
+	for _, k := range kinds {
+		if k.Missing != nil {
+			if err := k.Missing(); err != nil {
+				fmt.Fprintf(o.Log, "%s will be left out: %v\n", k.Name, err)
+				continue
+			}
+		}
+		if k.Prepare == nil {
+			continue
+		}
+		if err := k.Prepare(ctx, o); err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// broke notes that an arm could not be run.
+func (l *lab) broke(run int, arm string, why error) {
+	fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d failed: %v\n", l.Scenario, arm, run, why)
+	i := slices.IndexFunc(l.faults, func(f fault) bool { return f.arm == arm })
+	if i < 0 {
+		i, l.faults = len(l.faults), append(l.faults, fault{arm: arm})
+	}
+	l.faults[i].why = append(l.faults[i].why, fmt.Sprintf("run %d: %v", run, why))
 }
 
 // try makes one trial, again where the emulator did not keep up.
@@ -291,6 +347,10 @@ func (l *lab) finish() *cdnbench.Result {
 	ours := l.ours()
 	l.Expect(ours+": share of its fetches that brought all bytes, and the right ones", "all of them; judged on a busy machine too",
 		float64(l.whole[ours])/float64(l.asked[ours]), 1, 1)
+	for _, b := range l.faults {
+		l.Expect(b.arm+": times that it failed", "none; judged on a busy machine too", float64(len(b.why)), 0, 0)
+		l.find(b.arm + " failed: " + b.why[0])
+	}
 	switch {
 	case l.late:
 		l.Findings = "The machine was too busy for the emulator to keep up, and the run is a reduced one: it judges whether all bytes arrived and what such a machine cannot change, and shows the rest.\n" + l.Findings

@@ -45,6 +45,9 @@ type ndnConfig struct {
 	// reliable has neighbours repair what their link loses (NDNLPv2 reliability);
 	// the consumer leaves repair to them, and bounds its window.
 	reliable bool
+	// unrepaired has no link repair its losses, as between forwarders without the
+	// feature.
+	unrepaired bool
 }
 
 // tcpInitial is TCP's first window of ten segments of 1460 bytes in our
@@ -73,6 +76,9 @@ func ndnpop(c ndnConfig) Kind {
 	name := "ndnpop " + c.strategy + ", " + c.pipeline
 	if c.reliable {
 		name += ", " + reliableLinks
+	}
+	if c.unrepaired {
+		name += ", links without repair"
 	}
 	if c.initCwnd > 0 {
 		name += ", TCP's first window"
@@ -156,9 +162,13 @@ func (a *ndnArm) config(n Node) string {
 	}
 	fmt.Fprintf(&b, "[faces.udp]\nlisten = [\"0.0.0.0:%d\"]\n", ndnPort)
 	reliable := ""
-	if a.c.reliable {
+	switch {
+	case a.c.reliable:
 		reliable = "reliability = true\n"
 		fmt.Fprintf(&b, "%sreliability_retries = %d\n", reliable, linkRetries)
+	case a.c.unrepaired:
+		reliable = "reliability = false\n"
+		b.WriteString(reliable)
 	}
 	b.WriteString("[faces.tcp]\nlisten = []\n")
 	fmt.Fprintf(&b, "[faces.unix]\npath = %q\n[admin]\nlisten = \"\"\n[cs]\ncapacity = \"%dB\"\n", a.socket(n), capacity)

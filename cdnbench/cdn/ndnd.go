@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ndnpop/cdnbench"
 	"ndnpop/cdnbench/emunet"
 	"ndnpop/cdnbench/peer"
 )
@@ -26,7 +27,13 @@ var errNot = errors.New("this arm cannot do that")
 // own, so only the first origin serves. Its tools say nothing about times:
 // those count from the start of the program.
 func ndnd() Kind {
-	return Kind{Name: "ndnd " + peer.NdndVersion, Peer: true, Start: startNdnd}
+	return Kind{
+		Name: "ndnd " + peer.NdndVersion, Peer: true, Start: startNdnd,
+		Prepare: func(ctx context.Context, o cdnbench.Options) error {
+			_, err := peer.Ndnd(ctx, o.Cache)
+			return err
+		},
+	}
 }
 
 type ndndArm struct {

@@ -25,8 +25,7 @@ func runPartial(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := reduced(o, append([]Kind{ours("failover"), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, false)...))
-	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
+	err = l.each(ctx, jobs(partialKinds(o), func(ctx context.Context, t *trial) error {
 		for _, n := range ranges {
 			if err := measureRange(ctx, t, n); err != nil {
 				return err
@@ -40,6 +39,10 @@ func runPartial(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, er
 	l.Summarise()
 	reportPartial(l, ranges)
 	return l.finish(), nil
+}
+
+func partialKinds(o cdnbench.Options) []Kind {
+	return reduced(o, append([]Kind{ours("failover"), ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"})}, atsKinds(o.Quick, false)...))
 }
 
 func reportPartial(l *lab, ranges []int64) {

@@ -31,13 +31,7 @@ func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result,
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := []Kind{
-		ours("best-path"),
-		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
-		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
-		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
-	}
-	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
+	kinds := pathSwitchKinds(o)
 	all := jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, size, false) })
 	all = append(all, jobs(kinds, func(ctx context.Context, t *trial) error { return measureDegraded(ctx, t, size, true) })...)
 	for _, size := range sizes {
@@ -49,6 +43,16 @@ func runPathSwitch(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result,
 	l.Summarise()
 	reportPathSwitch(l, size, sizes)
 	return l.finish(), nil
+}
+
+func pathSwitchKinds(o cdnbench.Options) []Kind {
+	kinds := []Kind{
+		ours("best-path"),
+		ndnpop(ndnConfig{strategy: "best-path", pipeline: "cubic"}),
+		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
+		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
+	}
+	return reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 }
 
 func reportPathSwitch(l *lab, size int64, sizes []int64) {

@@ -20,7 +20,7 @@ func (l *lab) describe(question, setup string) {
 	if !l.t.Lossless {
 		loss = "The first link loses 0.08 % of the packets in each direction, the others 0.01 %, at random, and each arm of a run meets the same dice."
 	}
-	untuned := "The other arms of ndnpop are as the program comes."
+	untuned := "The other arms of ndnpop are as the program comes: neighbours repair what their link loses as well, up to 3 times, and mark Data while their frames queue, but the client knows nothing of the path. Links without repair: that is turned off."
 	if l.Reduced {
 		untuned = "This is a reduced run; a full one has more arms of both sides, among them more of ndnpop as it comes."
 	}

@@ -10,6 +10,7 @@ import (
 type experiment struct {
 	name, about string
 	run         func(context.Context, cdnbench.Options) (*cdnbench.Result, error)
+	kinds       func(cdnbench.Options) []Kind // the arms
 }
 
 // Name implements cdnbench.Scenario.
@@ -23,16 +24,21 @@ func (e experiment) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Resu
 	return e.run(ctx, o)
 }
 
+// Prepare implements cdnbench.Preparer.
+func (e experiment) Prepare(ctx context.Context, o cdnbench.Options) error {
+	return prepare(ctx, o, e.kinds(o))
+}
+
 // Scenarios are the experiments, which the group cdn runs. They need Linux and
 // root.
 func Scenarios() []cdnbench.Scenario {
 	return []cdnbench.Scenario{
-		experiment{"cdn-goodput", "how long objects of 1 to 100 MB take where nothing is lost", runGoodput},
-		experiment{"cdn-loss", "how long they take where links lose packets", runLoss},
-		experiment{"cdn-ttfb", "how long the first byte takes, cold and cached", runTTFB},
-		experiment{"cdn-cache-use", "what caches hold when the path changes in the middle of an object", runCacheUse},
-		experiment{"cdn-partial", "what ranges of a partly cached object cost", runPartial},
-		experiment{"cdn-failover", "what a consumer notices when the intermediate that serves is killed or falls silent", runFailover},
-		experiment{"cdn-path-switch", "how long objects take when the path in use becomes worse", runPathSwitch},
+		experiment{"cdn-goodput", "how long objects of 1 to 100 MB take where nothing is lost", runGoodput, goodputKinds},
+		experiment{"cdn-loss", "how long they take where links lose packets", runLoss, lossKinds},
+		experiment{"cdn-ttfb", "how long the first byte takes, cold and cached", runTTFB, ttfbKinds},
+		experiment{"cdn-cache-use", "what caches hold when the path changes in the middle of an object", runCacheUse, cacheUseKinds},
+		experiment{"cdn-partial", "what ranges of a partly cached object cost", runPartial, partialKinds},
+		experiment{"cdn-failover", "what a consumer notices when the intermediate that serves is killed or falls silent", runFailover, failoverKinds},
+		experiment{"cdn-path-switch", "how long objects take when the path in use becomes worse", runPathSwitch, pathSwitchKinds},
 	}
 }

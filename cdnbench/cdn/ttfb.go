@@ -28,15 +28,7 @@ func runTTFB(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 		return nil, err
 	}
 	defer closing(l, &err)
-	kinds := []Kind{
-		ours("failover"),
-		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
-		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
-		ndnpop(ndnConfig{strategy: "best-route", pipeline: "cubic", initCwnd: tcpInitial}),
-		ndnd(),
-	}
-	kinds = reduced(o, append(kinds, atsKinds(o.Quick, false)...))
-	err = l.each(ctx, jobs(kinds, func(ctx context.Context, t *trial) error {
+	err = l.each(ctx, jobs(ttfbKinds(o), func(ctx context.Context, t *trial) error {
 		for _, q := range ttfbRequests {
 			f, err := t.fetch(ctx, 10*time.Second, Fetch{Object: l.object(q.size), Kept: q.kept})
 			if err != nil {
@@ -54,6 +46,17 @@ func runTTFB(ctx context.Context, o cdnbench.Options) (_ *cdnbench.Result, err e
 	l.Summarise()
 	reportTTFB(l)
 	return l.finish(), nil
+}
+
+func ttfbKinds(o cdnbench.Options) []Kind {
+	kinds := []Kind{
+		ours("failover"),
+		ndnpop(ndnConfig{strategy: "failover", pipeline: "cubic"}),
+		ndnpop(ndnConfig{strategy: "best-path", pipeline: "bbr"}),
+		ndnpop(ndnConfig{strategy: "best-route", pipeline: "cubic", initCwnd: tcpInitial}),
+		ndnd(),
+	}
+	return reduced(o, append(kinds, atsKinds(o.Quick, false)...))
 }
 
 func reportTTFB(l *lab) {

@@ -52,9 +52,15 @@ type Reply struct {
 
 const curlPath = "/usr/bin/curl"
 
-// EnsureCurl installs curl if it is absent.
-func EnsureCurl(ctx context.Context, log io.Writer) error {
-	return debian.Ensure(ctx, log, debian.File{Path: curlPath, Package: "curl"})
+// Ensure installs what Get, StartOrigin and StartCache need, if it is absent, with
+// slices also what caches need that keep blocks.
+func Ensure(ctx context.Context, log io.Writer, origin OriginKind, slices bool) error {
+	c := CacheConfig{}
+	if slices {
+		c.Block = 1
+	}
+	files := append([]debian.File{{Path: curlPath, Package: "curl"}}, origin.files()...)
+	return debian.Ensure(ctx, log, append(files, c.files()...)...)
 }
 
 // Get runs curl. Once the reply's header has arrived it calls body, which reads
