@@ -37,11 +37,9 @@ func TestFacesPerListenerAreBounded(t *testing.T) {
 	for i := range 4 {
 		a := newApp(t, dialUDP(t, udpAddr), nil)
 		a.interest(fmt.Sprintf("/a/u%d", i), 1)
-		if i < 2 {
-			a.expect(ndn.KindData, fmt.Sprintf("/a/u%d", i))
-		}
+		a.expect(ndn.KindData, fmt.Sprintf("/a/u%d", i)) // in the place of an earlier one
 	}
-	eventually(t, "four refusals", func() bool { return f.RefusedFaces() == 4 })
+	eventually(t, "two refusals", func() bool { return f.RefusedFaces() == 2 })
 	// A place that gets free is given away again.
 	apps[0].close()
 	eventually(t, "a free place", func() bool { return len(f.Faces()) == 2+2+2 })

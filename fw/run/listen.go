@@ -15,7 +15,7 @@ import (
 // its default.
 type ListenOptions struct {
 	// MaxFaces bounds the faces; 4096. When there are so many, a new datagram
-	// peer takes the place of one that has been idle for a second, and a new
+	// peer takes the place of one that is not proven and has sent little, and a new
 	// connection that of one from a host that has more of them.
 	MaxFaces int
 	// IdleTimeout destroys on-demand datagram faces that hear nothing; 10
@@ -41,6 +41,7 @@ type listener struct {
 	members []*netFace
 	hosts   map[netip.Prefix]int // faces of each host, of streams
 	refused uint64
+	turns   bucket // of places that are taken from who is not idle
 }
 
 // Listen serves a listener and owns it. Its peers become on-demand faces.
@@ -52,6 +53,7 @@ func (f *Forwarder) Listen(l face.Listener, o ListenOptions) error {
 		o.IdleTimeout = 10 * time.Minute
 	}
 	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI()), hosts: make(map[netip.Prefix]int)}
+	s.turns = bucket{rate: crowdTurns * int64(o.MaxFaces), burst: int64(o.MaxFaces)}
 	if a := &s.opts.Allowance; !s.streams && a.Rate >= 0 {
 		a.defaults()
 		s.total = &shared{bucket: bucket{rate: a.Total, burst: max(a.Total, a.Burst)}}
@@ -130,17 +132,23 @@ func hostOf(uri string) netip.Prefix {
 	return p
 }
 
-// When a listener has too many faces, makeRoom looks at so many of them for one
-// that has heard nothing for so long.
+// When a listener has too many faces, makeRoom looks at so many of them for the
+// one that is worth the least. One that has been idle for crowdIdle goes at
+// once, others no faster than crowdTurns times all of them in a second: so the
+// work is bounded, and who has got a place has it for a while.
 const (
 	crowdSample = 32
 	crowdIdle   = time.Second
+	crowdTurns  = 4
 )
 
-// makeRoom ends an idle datagram face if there are too many. Otherwise a few
-// thousand datagrams from as many ports would lock new peers out for as long as
-// idle faces live. Who has shown that it receives what is sent to it, is wanted
-// by an operator, or has had routes keeps its face.
+// makeRoom ends a datagram face if there are too many, of a few at random the
+// one that has sent the fewest packets, an idle second counting as half of them.
+// Otherwise a few thousand datagrams a second with forged addresses would lock
+// new peers out. They take one another's places: a peer that has sent a second
+// packet, as every honest one does, is worth more than they are. Who has shown
+// that it receives what is sent to it, is wanted by an operator, or has had
+// routes keeps its face.
 func (l *listener) makeRoom() {
 	f, now := l.f, l.f.clock.now()
 	f.mu.Lock()
@@ -149,17 +157,23 @@ func (l *listener) makeRoom() {
 		return
 	}
 	var victim *netFace
-	oldest := now.Add(-crowdIdle)
+	var least uint64
+	var last ndn.Time
 	for range crowdSample {
 		fc := l.members[rand.IntN(len(l.members))]
-		if fc.routed {
+		if fc.routed || fc == victim {
 			continue
 		}
 		fc.mu.Lock()
-		if fc.dispensable(now) && fc.lastIn <= oldest {
-			victim, oldest = fc, fc.lastIn
+		idle := max(0, now.Sub(fc.lastIn))
+		worth := (fc.ctr.InInterests + fc.ctr.InData + fc.ctr.InNacks) >> min(idle/crowdIdle, 63)
+		if fc.dispensable(now) && (victim == nil || worth < least || worth == least && fc.lastIn < last) {
+			victim, least, last = fc, worth, fc.lastIn
 		}
 		fc.mu.Unlock()
+	}
+	if victim != nil && now.Sub(last) < crowdIdle && !l.turns.take(now, 1) {
+		victim = nil
 	}
 	f.mu.Unlock()
 	if victim != nil {

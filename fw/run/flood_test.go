@@ -1,0 +1,195 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"ndnpop/face"
+	"ndnpop/ndn"
+)
+
+// strangers is a datagram listener whose peers the test makes up.
+type strangers struct {
+	t       testing.TB
+	f       *Forwarder
+	accepts chan face.Acceptor
+	closed  chan struct{}
+	accept  face.Acceptor
+
+	mu    sync.Mutex
+	n     int
+	done  bool
+	ended []*stranger
+}
+
+func (s *strangers) URI() string { return "udp4://192.0.2.100:6363" }
+
+func (s *strangers) Serve(accept face.Acceptor) error {
+	s.accepts <- accept
+	<-s.closed
+	s.mu.Lock()
+	s.done = true
+	s.mu.Unlock()
+	s.reap()
+	return face.ErrClosed
+}
+
+func (s *strangers) Close() error {
+	close(s.closed)
+	return nil
+}
+
+// reap tells the receivers of those that have ended, as a listener does.
+func (s *strangers) reap() {
+	s.mu.Lock()
+	ended := s.ended
+	s.ended = nil
+	s.mu.Unlock()
+	for _, p := range ended {
+		p.r.Closed(face.ErrClosed)
+	}
+}
+
+// stranger is the transport of one of them.
+type stranger struct {
+	l    *strangers
+	r    face.Receiver
+	uri  string
+	gone bool
+	sent int
+}
+
+func (p *stranger) Info() face.Info {
+	return face.Info{RemoteURI: p.uri, LocalURI: "udp4://192.0.2.100:6363"}
+}
+func (p *stranger) MTU() int                 { return 1400 }
+func (p *stranger) Send(b *face.Frames) int  { p.sent += b.Len(); return 0 }
+func (p *stranger) QueueLen() int            { return 0 }
+func (p *stranger) receive(frames ...[]byte) { p.r.Receive(frames); p.r.Flush() }
+func (p *stranger) alive() bool              { p.l.mu.Lock(); defer p.l.mu.Unlock(); return !p.gone }
+func (p *stranger) Close() error {
+	l := p.l
+	l.mu.Lock()
+	first := !p.gone && p.r != nil
+	p.gone = true
+	if first && !l.done {
+		l.ended = append(l.ended, p)
+		first = false
+	}
+	l.mu.Unlock()
+	if first {
+		p.r.Closed(face.ErrClosed)
+	}
+	return nil
+}
+
+func listenStrangers(t testing.TB, o ListenOptions) *strangers {
+	s := &strangers{t: t, f: start(t, Options{}), accepts: make(chan face.Acceptor), closed: make(chan struct{})}
+	if err := s.f.Listen(s, o); err != nil {
+		t.Fatal(err)
+	}
+	s.accept = <-s.accepts
+	return s
+}
+
+// come lets somebody who was never heard of send a packet.
+func (s *strangers) come() (*stranger, error) {
+	s.reap()
+	s.n++
+	p := &stranger{l: s, uri: fmt.Sprintf("udp4://10.%d.%d.%d:6363", s.n>>16&0xff, s.n>>8&0xff, s.n&0xff)}
+	r, err := s.accept(p)
+	if err != nil {
+		return nil, err
+	}
+	p.r = r
+	p.receive(ndn.AppendInterest(nil, &ndn.InterestFields{Name: ndn.MustName("/a/b"), Nonce: uint32(s.n), Lifetime: time.Second}))
+	return p, nil
+}
+
+// TestForgedAddressesLetPeersIn: while ever new addresses send, a new peer gets
+// a place, and keeps it once it has sent a second packet.
+func TestForgedAddressesLetPeersIn(t *testing.T) {
+	const places, flood = 256, 2000
+	s := listenStrangers(t, ListenOptions{MaxFaces: places})
+	forge := func(n int) {
+		for range n {
+			if p, err := s.come(); err == nil && p.sent > 4 {
+				t.Fatal("a forged address is sent much")
+			}
+		}
+	}
+	forge(flood)
+	stayed := 0
+	for range 20 {
+		var p *stranger
+		eventually(t, "a place", func() (ok bool) {
+			if p, _ = s.come(); p == nil {
+				forge(10) // the others do not wait for us
+			}
+			return p != nil
+		})
+		forge(places / 8)
+		if !p.alive() {
+			continue // it tries again
+		}
+		p.receive(ndn.AppendInterest(nil, &ndn.InterestFields{Name: ndn.MustName("/a/b"), Nonce: 7, Lifetime: time.Second}))
+		forge(flood)
+		if !p.alive() {
+			t.Fatal("a peer that goes on has lost its place to such as do not")
+		}
+		stayed++
+	}
+	if stayed < 10 {
+		t.Errorf("%d of 20 kept their place until their second packet", stayed)
+	}
+	if n := len(s.f.Faces()); n > places+1 {
+		t.Errorf("%d faces", n)
+	}
+}
+
+// TestWorthFades: addresses that have sent much, and nothing any
+// more, are worth nothing after a while.
+func TestWorthFades(t *testing.T) {
+	s := listenStrangers(t, ListenOptions{MaxFaces: 8})
+	for range 8 {
+		p, err := s.come()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 5 {
+			p.receive(ndn.AppendInterest(nil, &ndn.InterestFields{Name: ndn.MustName("/a/b"), Nonce: uint32(100 + k)}))
+		}
+	}
+	for _, fc := range s.f.list() {
+		fc.mu.Lock()
+		fc.lastIn = fc.lastIn.Add(-10 * time.Second)
+		fc.mu.Unlock()
+	}
+	fresh, err := s.come()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // there are seven of the others left
+		if _, err := s.come(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !fresh.alive() {
+		t.Error("who has just come goes before those that are silent")
+	}
+}
+
+func BenchmarkStranger(b *testing.B) {
+	s := listenStrangers(b, ListenOptions{MaxFaces: 4096})
+	refused := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.come(); errors.Is(err, ErrTooManyFaces) {
+			refused++
+		}
+	}
+	b.ReportMetric(float64(refused)/float64(b.N), "refused/op")
+}
