@@ -6,8 +6,8 @@ import (
 	"ndnpop/ndn"
 )
 
-// Spread spaces out what fails together: all Interests that were outstanding
-// at a next hop when it died. Sent again in one burst they would overflow the
+// Spread spaces out what is sent again: all Interests of a prefix that were
+// outstanding at a next hop when it died. In one burst they would overflow the
 // queue of the other path. A next hop's answers came as fast as its path bore,
 // one round-trip time for all that was outstanding; spread over that time they
 // go no faster than before, and none waits longer in all than the oldest did
@@ -15,10 +15,14 @@ import (
 //
 // A handler that learns of the failure of one Interest calls Join and arms a
 // timer that is due at once: when that fires, all others of the same moment
-// have joined, and Wait tells when this one's turn is.
+// have joined, and Turn tells when this one's is. New Interests meanwhile line
+// up behind (Follow): Data that overtake others look like losses to a consumer.
 type Spread struct {
-	at ndn.Time
-	n  uint32
+	at    ndn.Time
+	n     uint32
+	until ndn.Time // the last turn
+	gap   time.Duration
+	span  time.Duration
 }
 
 // Join returns the place of one more Interest that failed now. The first has
@@ -31,11 +35,26 @@ func (s *Spread) Join(now ndn.Time) uint32 {
 	return s.n - 1
 }
 
-// Wait is the time until the turn of a place, of all that joined, when they
-// are spread over some time.
-func (s *Spread) Wait(place uint32, over time.Duration) time.Duration {
-	if place >= s.n {
+// Turn is the time until the turn of a place among all that have joined now,
+// of which the round-trip time was as given.
+func (s *Spread) Turn(now ndn.Time, place uint32, rtt time.Duration) time.Duration {
+	if s.at != now || place >= s.n {
 		return 0 // forgotten meanwhile
 	}
-	return time.Duration(float64(over) * float64(place) / float64(s.n))
+	s.span = rtt
+	s.gap = rtt / time.Duration(s.n)
+	wait := s.gap * time.Duration(place)
+	s.until = max(s.until, now.Add(wait))
+	return wait
+}
+
+// Follow is the time until the turn of an Interest that is new, zero when none
+// are waiting. New ones come no faster than Data do, and their turns twice as
+// fast, so that the line gets shorter; when it does not, it is left alone.
+func (s *Spread) Follow(now ndn.Time) time.Duration {
+	if now >= s.until || s.until.Sub(now) > s.span {
+		return 0
+	}
+	s.until = s.until.Add(s.gap / 2)
+	return s.until.Sub(now)
 }

@@ -12,7 +12,7 @@
 // What was outstanding there goes out on the next one, with fresh Nonces, before
 // the consumer's timer runs out: beginning at once and spread over the
 // round-trip time of the one that failed, so that it comes no faster than it
-// did there and fits into the other path's queue. Every Interest outstanding at a
+// did there and fits into the other path's queue. New Interests go behind. Every Interest outstanding at a
 // silent next hop is repaired; it takes several of them without an answer in
 // between (the parameter evidence) until later Interests avoid the next hop as
 // well, so that random loss does not turn the traffic away. A single loss among
@@ -75,13 +75,19 @@ type failover struct {
 	silence         strategy.Silence
 	retry, retryMax time.Duration
 
-	prefixes strategy.PrefixState[strategy.Hops[hop]]
+	prefixes strategy.PrefixState[prefix]
 	entries  strategy.EntryState[entry]
 	// raised has the times at which faces came up again; only looked up.
 	raised map[ndn.FaceID]ndn.Time
 }
 
-// hop is what is known about one next hop of a prefix.
+// prefix is what is known about the next hops of a prefix.
+type prefix struct {
+	strategy.Hops[hop]
+	spread strategy.Spread // what is sent again
+}
+
+// hop is what is known about one next hop.
 type hop struct {
 	rtt   strategy.RTT
 	heard ndn.Time // latest Data
@@ -94,8 +100,6 @@ type hop struct {
 	retryAt ndn.Time
 	backoff time.Duration
 	healed  ndn.Time // when it last came back
-
-	failed strategy.Spread // what goes elsewhere, or here when it came up
 }
 
 // entry is the watch over one pending Interest: over the next hop that it was
@@ -104,22 +108,26 @@ type entry struct {
 	timer   table.TimerID
 	watched ndn.FaceID
 	armed   ndn.Time
-	// queued is set while the Interest waits for its turn to be sent again.
+	// queued is set while the Interest waits for its turn to be sent.
 	queued       bool
-	place        uint32 // among those of the watched next hop
-	retry, again bool   // as forward takes them
+	fresh        bool // for the first time
+	place        uint32
+	retry, again bool // as forward takes them
 }
 
 // What a timer of an entry is for.
 const (
 	tagWatch = iota // the watched next hop may be silent
 	tagPlace        // all that are sent again are known
-	tagTurn         // the Interest is to be sent again
+	tagTurn         // the Interest is to be sent
 )
 
 // Interest implements strategy.Strategy.
 func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
 	st := f.prefixes.Get(c)
+	if ev.New && f.lineUp(c, st) {
+		return
+	}
 	to, ok := f.forward(c, st, ev.Retransmission, true)
 	if !ok {
 		if ev.New {
@@ -133,7 +141,7 @@ func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
 // forward sends to the best next hop that this Interest has not been sent to.
 // again allows those that it has, the one used longest ago first. retry allows
 // the very same one if it has answered others since.
-func (f *failover) forward(c *strategy.Context, st *strategy.Hops[hop], retry, again bool) (ndn.FaceID, bool) {
+func (f *failover) forward(c *strategy.Context, st *prefix, retry, again bool) (ndn.FaceID, bool) {
 	hops := c.Candidates()
 	for i := range hops {
 		h := st.Of(hops[i].Face)
@@ -168,7 +176,7 @@ func (f *failover) forward(c *strategy.Context, st *strategy.Hops[hop], retry, a
 
 // rank orders next hops when there is none that is up and untried: first those
 // untried, by cost, then the others by their last use.
-func (f *failover) rank(c *strategy.Context, st *strategy.Hops[hop], face ndn.FaceID, again bool) (int64, bool) {
+func (f *failover) rank(c *strategy.Context, st *prefix, face ndn.FaceID, again bool) (int64, bool) {
 	if o := c.Out(face); o != nil {
 		return int64(o.SentAt), again
 	}
@@ -176,7 +184,7 @@ func (f *failover) rank(c *strategy.Context, st *strategy.Hops[hop], face ndn.Fa
 }
 
 // send sends to a next hop and watches for its answer.
-func (f *failover) send(c *strategy.Context, st *strategy.Hops[hop], to *table.NextHop, why string) bool {
+func (f *failover) send(c *strategy.Context, st *prefix, to *table.NextHop, why string) bool {
 	if c.Traced() {
 		f.explain(c, st, to.Face, why)
 	}
@@ -208,7 +216,7 @@ func (f *failover) limit(h *hop) time.Duration {
 }
 
 // probe sends a copy to one next hop that is down and due for a trial.
-func (f *failover) probe(c *strategy.Context, st *strategy.Hops[hop], used ndn.FaceID) {
+func (f *failover) probe(c *strategy.Context, st *prefix, used ndn.FaceID) {
 	now, hops := c.Now(), c.Candidates()
 	for i := range hops {
 		face := hops[i].Face
@@ -242,15 +250,18 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	h := st.Of(e.watched)
 	switch ev.Tag {
 	case tagPlace:
-		over := h.rtt.Smooth
+		rtt := h.rtt.Smooth
 		if h.rtt.N == 0 {
-			over = f.silence.Unknown
+			rtt = f.silence.Unknown / 4
 		}
-		e.timer = c.Arm(h.failed.Wait(e.place, over), tagTurn)
+		e.timer = c.Arm(st.spread.Turn(c.Now(), e.place, rtt), tagTurn)
 		return
 	case tagTurn:
 		e.queued = false
-		f.forward(c, st, e.retry, e.again)
+		if _, ok := f.forward(c, st, e.retry, e.again); !ok && e.fresh {
+			c.NackAll(ndn.NackNoRoute)
+		}
+		e.fresh = false
 		return
 	}
 	o := c.Out(e.watched)
@@ -267,9 +278,9 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 
 // queue sends an Interest again when its turn comes among all that a change of
 // a next hop concerns. The arguments are those of forward.
-func (f *failover) queue(c *strategy.Context, st *strategy.Hops[hop], of ndn.FaceID, retry, again bool) {
+func (f *failover) queue(c *strategy.Context, st *prefix, of ndn.FaceID, retry, again bool) {
 	e := f.entries.Get(c)
-	place := st.Of(of).failed.Join(c.Now())
+	place := st.spread.Join(c.Now())
 	if place == 0 {
 		f.forward(c, st, retry, again)
 		return
@@ -279,6 +290,25 @@ func (f *failover) queue(c *strategy.Context, st *strategy.Hops[hop], of ndn.Fac
 	}
 	e.watched, e.queued, e.place, e.retry, e.again = of, true, place, retry, again
 	e.timer = c.Arm(0, tagPlace)
+}
+
+// lineUp makes a new Interest wait behind those that wait to be sent again, and
+// reports whether there are any.
+func (f *failover) lineUp(c *strategy.Context, st *prefix) bool {
+	e := f.entries.Get(c)
+	if e.queued || len(c.Candidates()) == 0 {
+		return false
+	}
+	wait := st.spread.Follow(c.Now())
+	if wait == 0 {
+		return false
+	}
+	if e.timer.IsSet() {
+		c.Disarm(e.timer)
+	}
+	e.queued, e.fresh, e.retry, e.again = true, true, false, true
+	e.timer = c.Arm(wait, tagTurn)
+	return e.timer.IsSet()
 }
 
 // unanswered notes evidence against a next hop.
@@ -314,7 +344,7 @@ func (f *failover) isDown(h *hop, face ndn.FaceID) bool {
 }
 
 // resend sends an Interest that a next hop failed to answer to another one.
-func (f *failover) resend(c *strategy.Context, st *strategy.Hops[hop]) bool {
+func (f *failover) resend(c *strategy.Context, st *prefix) bool {
 	_, ok := f.forward(c, st, false, false)
 	return ok
 }
@@ -429,7 +459,7 @@ func (f *failover) Report(c *strategy.Context) strategy.Report {
 }
 
 // explain tells what is known about the next hops.
-func (f *failover) explain(c *strategy.Context, st *strategy.Hops[hop], to ndn.FaceID, why string) {
+func (f *failover) explain(c *strategy.Context, st *prefix, to ndn.FaceID, why string) {
 	hops := c.Candidates()
 	all := make([]strategy.Candidate, len(hops))
 	for i := range hops {

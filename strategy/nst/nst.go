@@ -138,9 +138,15 @@ type nst struct {
 	hold, avoid time.Duration
 	silence     strategy.Silence
 
-	tables  strategy.PrefixState[strategy.Hops[row]]
+	tables  strategy.PrefixState[nodes]
 	objects strategy.PrefixState[object]
 	entries strategy.EntryState[pending]
+}
+
+// nodes is the node state table of a prefix.
+type nodes struct {
+	strategy.Hops[row]
+	spread strategy.Spread // what is sent again
 }
 
 // row is the state of one replica.
@@ -226,6 +232,9 @@ func (n *nst) SelectReplica(c *strategy.Context, ev *strategy.Interest) bool {
 
 // Interest implements strategy.Strategy.
 func (n *nst) Interest(c *strategy.Context, ev *strategy.Interest) {
+	if ev.New && n.lineUp(c) {
+		return
+	}
 	switch r := n.forward(c); {
 	case r == strategy.Sent || !ev.New:
 	case r == strategy.RefusedQueue:
@@ -338,7 +347,7 @@ func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why s
 }
 
 // better reports whether replica i is to be preferred to replica j.
-func (n *nst) better(st *strategy.Hops[row], hops []table.NextHop, v *[strategy.MaxHops]float64, i, j int) bool {
+func (n *nst) better(st *nodes, hops []table.NextHop, v *[strategy.MaxHops]float64, i, j int) bool {
 	if v[i] != v[j] {
 		return v[i] < v[j]
 	}
@@ -350,7 +359,7 @@ func (n *nst) better(st *strategy.Hops[row], hops []table.NextHop, v *[strategy.
 }
 
 // values computes F of all candidates.
-func (n *nst) values(st *strategy.Hops[row], hops []table.NextHop, now ndn.Time) (v [strategy.MaxHops]float64) {
+func (n *nst) values(st *nodes, hops []table.NextHop, now ndn.Time) (v [strategy.MaxHops]float64) {
 	lo := [3]float64{math.Inf(1), math.Inf(1), math.Inf(1)}
 	hi := [3]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 	for i := range hops {
@@ -514,7 +523,7 @@ func (n *nst) Inherit(c *strategy.Context) {
 	n.watch(c, &n.entries.Get(c).watch, o.Face, &r.life)
 }
 
-func (n *nst) explain(c *strategy.Context, st *strategy.Hops[row], hops []table.NextHop, v *[strategy.MaxHops]float64, to ndn.FaceID, why string) {
+func (n *nst) explain(c *strategy.Context, st *nodes, hops []table.NextHop, v *[strategy.MaxHops]float64, to ndn.FaceID, why string) {
 	all := make([]strategy.Candidate, len(hops))
 	for i := range hops {
 		x := n.raw(st.Of(hops[i].Face), &hops[i], c.Now())

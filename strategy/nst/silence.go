@@ -31,7 +31,6 @@ type life struct {
 	missing uint64   // Interests that waited too long since then
 	silent  ndn.Time // until when it counts as silent
 	backoff time.Duration
-	failed  strategy.Spread // what goes to other replicas
 	// wrong counts how often silence was none, the last time at wrongAt.
 	wrong   uint8
 	wrongAt ndn.Time
@@ -42,8 +41,9 @@ type watch struct {
 	timer   table.TimerID
 	face    ndn.FaceID
 	missing bool // it has been counted
-	// queued is set while the Interest waits for its turn to be sent again.
+	// queued is set while the Interest waits for its turn to be sent.
 	queued bool
+	fresh  bool // for the first time
 	place  uint32
 }
 
@@ -52,7 +52,7 @@ const (
 	tagWatch = iota // the watched replica may be silent
 	tagCount        // all that have waited as long are counted
 	tagPlace        // all that are sent again are known
-	tagTurn         // the Interest is to be sent again
+	tagTurn         // the Interest is to be sent
 )
 
 // limit is how long a replica may be silent: each time that this was too short,
@@ -104,7 +104,8 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 	if len(c.Ins()) == 0 {
 		return
 	}
-	l, now := &n.tables.Get(c).Of(p.face).life, c.Now()
+	st, now := n.tables.Get(c), c.Now()
+	l := &st.Of(p.face).life
 	switch ev.Tag {
 	case tagWatch:
 		if o := c.Out(p.face); o == nil || o.Failed {
@@ -118,7 +119,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 			p.missing = true
 			l.missing++
 		}
-		p.place, p.timer = l.failed.Join(now), c.Arm(0, tagCount)
+		p.place, p.timer = st.spread.Join(now), c.Arm(0, tagCount)
 	case tagCount:
 		if l.missing < n.silence.Evidence {
 			n.watch(c, &p.watch, p.face, l)
@@ -135,34 +136,34 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 				o.undo = before
 			}
 		}
-		n.turn(c, p, l)
+		n.turn(c, st, p, l)
 	case tagPlace:
-		n.turn(c, p, l)
+		n.turn(c, st, p, l)
 	case tagTurn:
-		n.again(c, p, l)
+		n.again(c, p)
 	}
 }
 
 // queue sends an Interest again when its turn comes among all that a change of
 // a replica concerns.
 func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
-	p, l := n.entries.Get(c), &n.tables.Get(c).Of(of).life
+	p := n.entries.Get(c)
 	if p.timer.IsSet() {
 		c.Disarm(p.timer)
 	}
-	p.place, p.face, p.queued = l.failed.Join(c.Now()), of, true
+	p.place, p.face, p.queued = n.tables.Get(c).spread.Join(c.Now()), of, true
 	p.timer = c.Arm(0, tagPlace)
 }
 
 // turn arms the timer for an Interest's turn among those that go elsewhere.
-func (n *nst) turn(c *strategy.Context, p *pending, l *life) {
-	over := l.rtt.Smooth
+func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
+	rtt := l.rtt.Smooth
 	if l.rtt.N == 0 {
-		over = n.silence.Unknown / 4
+		rtt = n.silence.Unknown / 16
 	}
-	wait := l.failed.Wait(p.place, over)
+	wait := st.spread.Turn(c.Now(), p.place, rtt)
 	if wait == 0 {
-		n.again(c, p, l)
+		n.again(c, p)
 		return
 	}
 	p.queued, p.timer = true, c.Arm(wait, tagTurn)
@@ -170,17 +171,39 @@ func (n *nst) turn(c *strategy.Context, p *pending, l *life) {
 
 // again sends an Interest whose turn it is to where its object is now. If that
 // is the replica that is being waited for, it is watched on.
-func (n *nst) again(c *strategy.Context, p *pending, l *life) {
-	p.queued = false
-	if c.PendingOut() {
-		if o := n.object(c); c.Out(o.replica) != nil {
-			n.watch(c, &p.watch, p.face, l)
-			return
-		}
+func (n *nst) again(c *strategy.Context, p *pending) {
+	fresh := p.fresh
+	p.queued, p.fresh = false, false
+	sent := false
+	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil {
+		sent = n.forward(c) == strategy.Sent
 	}
-	if n.forward(c) != strategy.Sent && c.PendingOut() {
+	switch {
+	case sent:
+	case c.PendingOut():
 		n.watch(c, &p.watch, p.face, &n.tables.Get(c).Of(p.face).life)
+	case fresh:
+		c.NackAll(ndn.NackNoRoute)
 	}
+}
+
+// lineUp makes a new Interest wait behind those that wait to be sent again, and
+// reports whether there are any.
+func (n *nst) lineUp(c *strategy.Context) bool {
+	p := n.entries.Get(c)
+	if p.queued || len(c.Candidates()) == 0 {
+		return false
+	}
+	wait := n.tables.Get(c).spread.Follow(c.Now())
+	if wait == 0 {
+		return false
+	}
+	if p.timer.IsSet() {
+		c.Disarm(p.timer)
+	}
+	p.queued, p.fresh = true, true
+	p.timer = c.Arm(wait, tagTurn)
+	return p.timer.IsSet()
 }
 
 // undo is what an object was before its replica was taken for silent.

@@ -179,7 +179,7 @@ func TestLongerPathIsNotSilent(t *testing.T) {
 			if n := r.Switches(4*sec, 12*sec); n > 4 {
 				t.Errorf("%d moves while the round-trip time jumps", n)
 			}
-			if gap := con.Gap(sec, 3*sec); gap > 85*ms || con.Lost > 0 || len(con.Nacks) > 0 {
+			if gap := con.Gap(sec, 3*sec); gap > 105*ms || con.Lost > 0 || len(con.Nacks) > 0 {
 				t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
 			}
 		})
