@@ -448,6 +448,22 @@ func (l *Link) drop() {
 // Reliable reports whether the reliability feature is on.
 func (l *Link) Reliable() bool { return l.rel != nil }
 
+// SetShaping changes the shaping of Interests; the zero value ends it, and passes
+// over what waits, which is asked for again as what is lost is.
+func (l *Link) SetShaping(s Shaping) {
+	switch {
+	case s == l.cfg.Shaping:
+	case s.on():
+		l.shp = newShaper(s)
+	default:
+		l.shp = nil
+	}
+	l.cfg.Shaping = s
+}
+
+// Waits reports whether a packet that was given to Send may wait for Tick.
+func (l *Link) Waits() bool { return l.rel != nil || l.shp != nil }
+
 // SetMarking changes the congestion marking; zero values mean the defaults.
 func (l *Link) SetMarking(m Marking) {
 	l.cfg.Marking = m

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ndnpop/face"
+	"ndnpop/face/lp"
 	"ndnpop/fw"
 	"ndnpop/ndn"
 )
@@ -39,6 +40,7 @@ type newFace struct {
 	mtu         int
 	localFields bool
 	reliable    Reliability
+	shaping     lp.Shaping
 	id          ndn.FaceID // 0: the next one
 }
 
@@ -68,6 +70,7 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	}
 	fc.link = fc.newLink()
 	fc.setReliable(n.reliable)
+	fc.link.SetShaping(n.shaping)
 	fc.lastIn = f.clock.now()
 	fc.timer = newAlarm(fc.linkDue)
 
@@ -312,7 +315,7 @@ func (f *Forwarder) CreateFace(spec FaceSpec) (info FaceInfo, err error) {
 		return FaceInfo{}, fmt.Errorf("face %s: %w", spec.URI, err)
 	}
 	n := newFace{uri: uri, name: spec.Name, persistency: spec.Persistency, mtu: mtu,
-		localFields: spec.LocalFields, reliable: spec.Reliable}
+		localFields: spec.LocalFields, reliable: spec.Reliable, shaping: spec.Shaping}
 	if tr != nil {
 		n.tr = tr
 		if other, ok := f.FaceByURI(tr.Info().RemoteURI); ok {

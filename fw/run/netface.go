@@ -166,7 +166,7 @@ func (fc *netFace) flush() {
 		out, tr, seen := fc.out, fc.tr, fc.trMTU
 		fc.out, fc.touched = nil, false
 		deadline := ndn.Never
-		if fc.link.Reliable() {
+		if fc.link.Waits() {
 			deadline = fc.link.Deadline()
 		}
 		fc.mu.Unlock()
@@ -302,7 +302,7 @@ func (fc *netFace) snapshot(now ndn.Time) FaceInfo {
 	i.Counters.Drops.InFragments = c.InFragment + c.InReassemblyOld + c.InReassemblyMax
 	i.Counters.Drops.OutOversize = c.OutOversize
 	i.Counters.Drops.OutUnacked = c.RetxExhausted
-	i.Counters.Drops.OutQueue += c.OutQueue
+	i.Counters.Drops.OutQueue += c.OutQueue + c.OutShapeFull + c.OutShapeLost
 	if fc.up {
 		i.Counters.QueueBytes = fc.tr.QueueLen()
 	}
@@ -368,6 +368,9 @@ func (fc *netFace) update(u FaceUpdate) error {
 	}
 	if u.Reliable != nil {
 		fc.setReliable(*u.Reliable)
+	}
+	if u.Shaping != nil {
+		fc.link.SetShaping(*u.Shaping)
 	}
 	m := fc.link.Marking()
 	if u.CongestionMarking != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ndnpop/face"
+	"ndnpop/face/lp"
 	"ndnpop/ndn"
 )
 
@@ -41,6 +42,7 @@ type FaceSpec struct {
 	// Background lets CreateFace return before a permanent face has connected.
 	Background bool
 	Reliable   Reliability
+	Shaping    lp.Shaping // of Interests
 }
 
 // Reliability is when a datagram face uses the NDNLPv2 reliability feature:
@@ -65,6 +67,7 @@ type FaceUpdate struct {
 	MTU         *int // bytes; 0: the transport's own
 	LocalFields *bool
 	Reliable    *Reliability
+	Shaping     *lp.Shaping // of Interests; the zero value ends it
 	// CongestionMarking turns marking on or off; CongestionThreshold (bytes)
 	// and CongestionInterval are its parameters (NDNLPv2, "Congestion
 	// Marking").

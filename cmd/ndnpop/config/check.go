@@ -185,6 +185,11 @@ func (c *Config) checkFaces(d *decoder) map[string]int {
 				refs[f.Name] = i
 			}
 		}
+		if (f.RateOut > 0) != (f.RateIn > 0) {
+			d.fail(key, "rate_out and rate_in are for both directions, and belong together")
+		} else if f.RateOut > 0 && f.URI != "" && !strings.HasPrefix(f.URI, "udp") {
+			d.fail(key+".rate_out", "only UDP faces are shaped")
+		}
 		if _, rest, ok := strings.Cut(f.URI, "://"); f.MTU != 0 && ok && !strings.HasPrefix(f.URI, "udp") && rest != "" {
 			d.fail(key+".mtu", "only UDP faces have an MTU")
 		} else {

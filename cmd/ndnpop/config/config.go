@@ -106,6 +106,8 @@ type Face struct {
 	Persistency string `toml:"persistency" choices:"permanent,persistent" example:"permanent" doc:"A permanent face reconnects; a persistent one is gone when it fails."`
 	MTU         int    `toml:"mtu" min:"0" max:"8800" example:"0" doc:"Largest datagram payload in bytes; 0: as [faces.udp]."`
 	Reliability Toggle `toml:"reliability" example:"\"auto\"" doc:"Use NDNLPv2 reliability on a UDP link: true, if the peer must have it; false; auto, if it turns out to have it; not on loopback."`
+	RateOut     Rate   `toml:"rate_out" example:"\"100mbit\"" doc:"With rate_in: what a UDP link carries to the peer. Interests leave no faster than what they ask for can come back; the peer should do the same."`
+	RateIn      Rate   `toml:"rate_in" example:"\"100mbit\"" doc:"What it carries from the peer."`
 }
 
 // Route is a static route.

@@ -263,6 +263,19 @@ func (d *decoder) value(key string, v any, dst reflect.Value, tag reflect.Struct
 		}
 		dst.SetInt(int64(n))
 		return
+	case Rate:
+		s, ok := v.(string)
+		if !ok {
+			d.fail(key, "must be a rate in quotes, such as \"100mbit\", not %s", kindOf(v))
+			return
+		}
+		n, err := ParseRate(s)
+		if err != nil {
+			d.fail(key, "%v", err)
+			return
+		}
+		dst.SetInt(int64(n))
+		return
 	case Toggle:
 		switch v {
 		case false:

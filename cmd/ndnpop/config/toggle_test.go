@@ -21,3 +21,23 @@ func TestToggle(t *testing.T) {
 		}
 	}
 }
+
+// TestRates: the rates of a shaped face belong together.
+func TestRates(t *testing.T) {
+	const face = "[[face]]\nuri = \"udp4://192.0.2.7\"\n"
+	c, err := Parse([]byte(face+"rate_out = \"1.5mbit\"\nrate_in = \"100 kbit\"\n"), base(), testKnown)
+	if err != nil || c.Face[0].RateOut != 1_500_000 || c.Face[0].RateIn != 100_000 || c.Face[0].RateOut.String() != "1500kbit" {
+		t.Errorf("%v, %v", c, err)
+	}
+	for text, want := range map[string]string{
+		face + "rate_out = \"1mbit\"\n": "belong together",
+		face + "rate_out = 5\n":         "3:12: face[0].rate_out: must be a rate in quotes",
+		face + "rate_out = \"5\"\n":     "is not a rate",
+		face + "rate_out = \"-5bit\"\n": "is not a rate",
+		"[[face]]\nuri = \"tcp4://192.0.2.7\"\nrate_out = \"1mbit\"\nrate_in = \"1mbit\"\n": "only UDP faces are shaped",
+	} {
+		if _, err := Parse([]byte(text), base(), testKnown); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

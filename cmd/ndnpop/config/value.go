@@ -89,3 +89,38 @@ const (
 
 // String writes the value as in a file.
 func (t Toggle) String() string { return [...]string{"false", "true", `"auto"`}[t] }
+
+// Rate is in bit/s. In a file: a string with one of tc's units of bits per second,
+// bit, kbit, mbit, gbit (powers of 1000).
+type Rate int64
+
+var rateUnits = []struct {
+	name string
+	n    int64
+}{{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
+
+// ParseRate reads a rate in the notation of the file.
+func ParseRate(s string) (Rate, error) {
+	for _, u := range rateUnits {
+		num, ok := strings.CutSuffix(strings.TrimSpace(s), u.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
+		if err != nil || !(v >= 0) || v*float64(u.n) > 1e15 || strings.ContainsAny(num, "xXpP_") {
+			break
+		}
+		return Rate(v * float64(u.n)), nil
+	}
+	return 0, fmt.Errorf("%q is not a rate, such as \"100mbit\" (units: bit kbit mbit gbit)", s)
+}
+
+// String writes a rate with the largest unit that divides it.
+func (r Rate) String() string {
+	for _, u := range rateUnits {
+		if r > 0 && int64(r)%u.n == 0 {
+			return strconv.FormatInt(int64(r)/u.n, 10) + u.name
+		}
+	}
+	return "0bit"
+}

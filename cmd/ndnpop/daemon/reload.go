@@ -7,6 +7,7 @@ import (
 
 	"ndnpop/cmd/ndnpop/config"
 	"ndnpop/face"
+	"ndnpop/face/lp"
 	"ndnpop/fw/run"
 	"ndnpop/ndn"
 )
@@ -198,8 +199,9 @@ var persistencies = map[string]face.Persistency{
 func (d *Daemon) reconcile(c *config.Config) {
 	for i := range c.Face {
 		f := &c.Face[i]
+		shaping := lp.Shaping{Out: int64(f.RateOut), In: int64(f.RateIn)}
 		info, err := d.fwd.CreateFace(run.FaceSpec{
-			URI: f.URI, Name: f.Name, MTU: f.MTU, Persistency: persistencies[f.Persistency], Reliable: reliability[f.Reliability],
+			URI: f.URI, Name: f.Name, MTU: f.MTU, Persistency: persistencies[f.Persistency], Reliable: reliability[f.Reliability], Shaping: shaping,
 			Background: true,
 		})
 		if errors.Is(err, run.ErrFaceExists) {
@@ -208,7 +210,7 @@ func (d *Daemon) reconcile(c *config.Config) {
 				mtu = d.cfg.Faces.UDP.MTU
 			}
 			p, r := persistencies[f.Persistency], reliability[f.Reliability]
-			_, err = d.fwd.UpdateFace(info.ID, run.FaceUpdate{Name: &f.Name, MTU: &mtu, Persistency: &p, Reliable: &r})
+			_, err = d.fwd.UpdateFace(info.ID, run.FaceUpdate{Name: &f.Name, MTU: &mtu, Persistency: &p, Reliable: &r, Shaping: &shaping})
 		}
 		if err != nil {
 			d.log.Error().Str("remote", f.URI).Str("name", f.Name).Err(err).Msg("no face")
