@@ -78,3 +78,46 @@ func TestBatchRefusesChanges(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestBatchesMixLinks: a link without delay and a shared medium hold up their
+// own ends only, and the results stay the same.
+func TestBatchesMixLinks(t *testing.T) {
+	mixed := func(seed uint64, batch bool) string {
+		n := sim.New(sim.Config{Seed: seed, Strategies: strategies.Builtin(), Batch: batch})
+		node := func(name string) *sim.Node { return n.AddNode(name, sim.NodeConfig{CS: 100_000}) }
+		a, b, c, d, e := node("a"), node("b"), node("c"), node("d"), node("e")
+		link := func(x, y *sim.Node, delay time.Duration, half bool) {
+			n.Connect(x, y, sim.LinkConfig{HalfDuplex: half, Params: sim.Params{
+				Rate: 8e6, Delay: delay, Jitter: delay / 4, Noise: 30 * time.Microsecond, Loss: 0.002, Queue: 30_000,
+			}})
+		}
+		link(a, b, 7*ms, false)
+		link(b, c, 0, false)
+		link(c, d, 2*ms, true)
+		link(d, e, 4*ms, false)
+		n.AddProducer(e, sim.ProducerConfig{Prefix: "/e", Size: 4e5, Segment: 1500})
+		n.AddProducer(a, sim.ProducerConfig{Prefix: "/a", Size: 4e5, Segment: 1500})
+		for i, x := range []*sim.Node{a, b, c} {
+			n.AddFetch(x, sim.FetchConfig{Name: fmt.Sprint("/e/", i), Start: time.Duration(i) * 3 * ms})
+		}
+		n.AddFetch(e, sim.FetchConfig{Name: "/a/0", Start: ms})
+		run(t, n, 20*time.Second)
+		s := fmt.Sprintln(n.Events())
+		for _, f := range n.Fetches() {
+			if f.Err() != nil || f.Stats().Bytes != 4e5 {
+				t.Errorf("%v %+v", f.Err(), f.Stats())
+			}
+			s += fmt.Sprintln(f.Stats())
+		}
+		for _, l := range n.Links() {
+			s += fmt.Sprintln(l.AB.Counters(), l.BA.Counters())
+		}
+		return s
+	}
+	for seed := range uint64(5) {
+		if one, batch := mixed(seed, false), mixed(seed, true); one != batch {
+			t.Errorf("seed %d: one queue gives\n%s\nbatches give\n%s", seed, one, batch)
+			return
+		}
+	}
+}

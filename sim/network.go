@@ -52,8 +52,8 @@ type Config struct {
 	// different nodes, and of events at the very same nanosecond. Functions
 	// that the network calls meanwhile (OnDone, OnPiece, Tracer, Watch, the
 	// stop of RunUntil) see the time of one node only and must not change
-	// the network; those of At and Every may. It has no effect with Trace, on
-	// half-duplex links, and on links without delay.
+	// the network; those of At and Every may. It has no effect with Trace, and
+	// none for the nodes at half-duplex links and at links without delay.
 	Batch bool
 }
 

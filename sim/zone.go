@@ -13,19 +13,29 @@ type zone struct {
 	scheduler
 	all *zones
 	id  int32 // among the zones
+	in  []inlet
+	// soon is the least that anything takes from another zone to here.
+	soon time.Duration
+}
+
+// inlet is where packets come to a zone from another one.
+type inlet struct {
+	from  *zone
+	least time.Duration // that they take
 }
 
 // zones run the events of the nodes. In batches this is conservative
 // synchronisation (Chandy and Misra, IEEE TSE SE-5(5), 1979) on one processor:
-// the zone whose event is the earliest, at t, runs all that it has before t +
-// ahead. Whatever the others do at t or later reaches it after that, and what
-// it sends reaches nobody who has run past the time of arrival.
+// the zone whose event is the earliest, at t, runs all that it has before
+// anything can reach it. No other zone does anything before t, and each of its
+// neighbours nothing before its own next event, or what somebody sends it at t
+// has come. What the zone sends meanwhile reaches nobody who has run past the
+// time of arrival.
 type zones struct {
 	net     *Network
 	one     *zone     // without batches
 	order   scheduler // with batches: the zones
-	ahead   time.Duration
-	barrier ndn.Time // no zone runs past this
+	barrier ndn.Time  // no zone runs past this
 	running *zone
 }
 
@@ -68,7 +78,8 @@ func (z *zones) step(end ndn.Time) bool {
 		return ok
 	}
 	if z.net.stale {
-		z.ahead, z.net.stale = z.net.lookahead(), false
+		z.net.stale = false
+		z.measure()
 	}
 	z.barrier = min(end, z.net.calls.next()-1)
 	return z.order.step(z.barrier)
@@ -84,15 +95,39 @@ func (z *zones) check(x *zone) {
 func (x *zone) fire(now ndn.Time) ndn.Time {
 	z := x.all
 	z.running = x
-	if z.ahead > 0 {
-		for end := min(z.barrier, now.Add(z.ahead)-1); x.step(end) && x.same < maxSame; {
-		}
-	} else {
-		x.step(now)
+	done := 0
+	if x.soon > 0 {
+		done = x.run(min(z.barrier, now.Add(x.soon)-1))
+	} else if x.step(now) {
+		done = 1
+	}
+	// It may go on for longer where its neighbours have, which costs a look at
+	// each of them: worth it after as many events.
+	if done >= len(x.in) && x.next() <= z.barrier {
+		x.run(min(z.barrier, x.safe(now)-1))
 	}
 	z.running = nil
 	z.check(x)
 	return x.next()
+}
+
+// run does what the zone has until end, and returns how many events that were.
+func (x *zone) run(end ndn.Time) (done int) {
+	for x.same < maxSame && x.step(end) {
+		done++
+	}
+	return done
+}
+
+// safe is the earliest that anything can still reach the zone, when nobody does
+// anything before now.
+func (x *zone) safe(now ndn.Time) ndn.Time {
+	at := ndn.Never
+	for i := range x.in {
+		y := &x.in[i]
+		at = min(at, min(y.from.next(), now.Add(y.from.soon)).Add(y.least))
+	}
+	return at
 }
 
 // wake is the scheduler's, and wakes the zone too when another one calls it.
@@ -103,17 +138,21 @@ func (x *zone) wake(id int32, at ndn.Time) {
 	}
 }
 
-// lookahead is how long anything takes at least from one node to another.
-func (n *Network) lookahead() time.Duration {
-	least := time.Hour
-	for _, l := range n.links {
+// measure finds out how long anything takes at least from one zone to another.
+func (z *zones) measure() {
+	for _, x := range z.net.nodes {
+		x.zone.in, x.zone.soon = x.zone.in[:0], time.Hour
+	}
+	for _, l := range z.net.links {
 		for _, d := range []*Direction{l.AB, l.BA} {
-			if d.twin != nil {
-				return 0
-			}
 			p := d.Params()
-			least = min(least, p.Delay-p.Jitter)
+			least := p.Delay - p.Jitter
+			if d.twin != nil {
+				least = 0 // who shares a medium notices at once
+			}
+			x := d.to.zone
+			x.in = append(x.in, inlet{d.to.peer.zone, least})
+			x.soon = min(x.soon, least)
 		}
 	}
-	return least
 }
