@@ -90,10 +90,10 @@ func (l *Line) tooLong(now ndn.Time) bool {
 		return false
 	}
 	r := l.waiting.front()
-	size := l.bits(r.p, r.from)
+	size := l.bits(r, r.from)
 	c.maxPacket = max(c.maxPacket, size)
 	switch {
-	case now.Sub(r.since) < l.params.target() || l.waitingBits-size <= c.maxPacket:
+	case now.Sub(r.when) < l.params.target() || l.waitingBits-size <= c.maxPacket:
 		c.firstAbove = 0
 	case c.firstAbove == 0:
 		c.firstAbove = now.Add(l.params.interval())
@@ -106,9 +106,9 @@ func (l *Line) tooLong(now ndn.Time) bool {
 // dropHead drops the first packet of the queue.
 func (l *Line) dropHead(now ndn.Time) {
 	r := l.waiting.front()
-	l.drop(now, DropCoDel, &l.c.CoDelDrops, r.p, r.from)
-	l.waitingBits -= l.bits(r.p, r.from)
-	l.held -= int64(r.p.wire(r.from))
+	l.drop(now, DropCoDel, &l.c.CoDelDrops, r, r.from)
+	l.waitingBits -= l.bits(r, r.from)
+	l.held -= r.wire(r.from)
 	l.c.WaitingPackets--
 	if r.from++; r.from == r.to {
 		l.pool.release(l.waiting.pop().p)

@@ -71,11 +71,11 @@ type Line struct {
 	// negative by what of that piece was sent before begun.
 	begun     ndn.Time
 	sent      int64
-	chunk     int
+	chunk     int32
 	chunkBits int64
 	ends      ndn.Time
 
-	flight  ring[transit]
+	flight  ring[run]
 	last    ndn.Time // latest arrival so far
 	held    int64    // bytes under way
 	most    int64    // that may be under way
@@ -87,17 +87,22 @@ type Line struct {
 	late   *histogram // nil while all were on time
 }
 
-// run is consecutive segments of a packet that wait.
+// run is consecutive segments of a packet that wait or travel.
 type run struct {
 	p        *Packet
-	from, to int
-	since    ndn.Time // when it joined the queue
+	from, to int32
+	// single is the size of a packet of one segment, 0 of others: that of most
+	// packets is known without a look at them.
+	single int32
+	when   ndn.Time // when it joined the queue, or will arrive
 }
 
-// transit is a run that travels.
-type transit struct {
-	run
-	due ndn.Time
+// wire is the size in bytes of segment k as an IP packet.
+func (r *run) wire(k int32) int64 {
+	if r.single > 0 {
+		return int64(r.single)
+	}
+	return int64(r.p.wire(int(k)))
 }
 
 // New returns a direction that is Up. Which packets are lost is a function of
@@ -176,8 +181,8 @@ func (l *Line) SetParams(now ndn.Time, p Params) error {
 		done = l.progress(now)
 		r := l.waiting.front()
 		k := r.from
-		for ; k < l.chunk && done >= l.bits(r.p, k); k++ {
-			done -= l.bits(r.p, k)
+		for ; k < l.chunk && done >= l.bits(r, k); k++ {
+			done -= l.bits(r, k)
 		}
 		l.depart(now, k)
 	}
@@ -186,7 +191,7 @@ func (l *Line) SetParams(now ndn.Time, p Params) error {
 	for i := range l.waiting.n { // the overhead may have changed
 		r := l.waiting.at(i)
 		for k := r.from; k < r.to; k++ {
-			l.waitingBits += l.bits(r.p, k)
+			l.waitingBits += l.bits(r, k)
 		}
 	}
 	if l.sending {
@@ -203,40 +208,61 @@ func (l *Line) SetParams(now ndn.Time, p Params) error {
 // Push takes over a packet that its sender put on the link.
 func (l *Line) Push(now ndn.Time, p *Packet) {
 	l.advance(now)
-	p.refs++ // ours, while we look at it
-	progress := l.progress(now)
-	limit := l.params.queue() * 8
-	from := 0
-	for i := range p.n {
-		size, wire := l.bits(p, i), int64(p.wire(i))
-		l.c.InPackets++
-		l.c.InBytes += wire
-		lost := l.lose()
-		switch {
-		case l.state != Up:
-			l.drop(now, DropCut, &l.c.CutDrops, p, i)
-		case lost:
-			l.drop(now, DropLoss, &l.c.LossDrops, p, i)
-		case l.held+wire > l.most:
-			l.drop(now, DropOverload, &l.c.OverloadDrops, p, i)
-		case l.params.Rate > 0 && l.waitingBits > 0 && l.waitingBits-progress+size > limit,
-			l.params.QueuePackets > 0 && l.c.WaitingPackets >= int64(l.params.QueuePackets):
-			l.drop(now, DropQueue, &l.c.QueueDrops, p, i)
-		default:
-			l.waitingBits += size
-			l.held += wire
-			l.c.WaitingPackets++
-			continue
-		}
-		l.enqueue(now, p, from, i)
-		from = i + 1
+	r := run{p: p, when: now}
+	if p.n == 1 {
+		r.single = int32(p.wire(0))
 	}
-	l.enqueue(now, p, from, p.n)
-	l.pool.release(p)
+	if r.single > 0 && l.params.Rate == 0 && l.waiting.n == 0 && l.peer == nil && !l.params.CoDel.On {
+		// Nothing holds it up.
+		if l.admit(now, &r, 0, 0) {
+			p.refs++
+			r.to = 1
+			l.travel(now, &r)
+		} else {
+			l.pool.Put(p)
+		}
+		return
+	}
+	progress := l.progress(now)
+	for k := range int32(p.n) {
+		if !l.admit(now, &r, k, progress) {
+			l.enqueue(&r, k)
+			r.from = k + 1
+		}
+	}
+	l.enqueue(&r, int32(p.n))
+	if p.refs == 0 {
+		l.pool.Put(p)
+	}
 	if !l.sending && (l.peer == nil || !l.peer.sending) {
 		l.start(now)
 		l.advance(now)
 	}
+}
+
+// admit reports whether segment k of a packet joins the queue, and counts it.
+func (l *Line) admit(now ndn.Time, r *run, k int32, progress int64) bool {
+	size, wire := l.bits(r, k), r.wire(k)
+	l.c.InPackets++
+	l.c.InBytes += wire
+	lost := l.lose()
+	switch {
+	case l.state != Up:
+		l.drop(now, DropCut, &l.c.CutDrops, r, k)
+	case lost:
+		l.drop(now, DropLoss, &l.c.LossDrops, r, k)
+	case l.held+wire > l.most:
+		l.drop(now, DropOverload, &l.c.OverloadDrops, r, k)
+	case l.params.Rate > 0 && l.waitingBits > 0 && l.waitingBits-progress+size > l.params.queue()*8,
+		l.params.QueuePackets > 0 && l.c.WaitingPackets >= int64(l.params.QueuePackets):
+		l.drop(now, DropQueue, &l.c.QueueDrops, r, k)
+	default:
+		l.waitingBits += size
+		l.held += wire
+		l.c.WaitingPackets++
+		return true
+	}
+	return false
 }
 
 // Deadline is when Deliver should be called next, ndn.Never if nothing is
@@ -244,7 +270,7 @@ func (l *Line) Push(now ndn.Time, p *Packet) {
 func (l *Line) Deadline() ndn.Time {
 	d := ndn.Never
 	if l.flight.n > 0 {
-		d = l.flight.front().due
+		d = l.flight.front().when
 	}
 	if l.sending {
 		switch {
@@ -267,23 +293,26 @@ func (l *Line) Deliver(now ndn.Time) (packet []byte, ok bool) {
 		l.advance(now)
 	}
 	l.unlend()
-	if l.flight.n == 0 || l.flight.front().due > now {
+	if l.flight.n == 0 || l.flight.front().when > now {
 		return nil, false
 	}
 	t := l.flight.pop()
-	l.lateness(now.Sub(t.due))
+	l.lateness(now.Sub(t.when))
 	for k := t.from; k < t.to; k++ {
-		wire := int64(t.p.wire(k))
+		wire := t.wire(k)
 		l.c.OutBytes += wire
 		l.held -= wire
 	}
 	l.c.OutPackets += int64(t.to - t.from)
 	l.c.InFlightPackets -= int64(t.to - t.from)
 	l.lent = t.p
-	if t.to-t.from < t.p.n && l.scratch == nil {
+	if t.single > 0 {
+		return t.p.buf, true
+	}
+	if int(t.to-t.from) < t.p.n && l.scratch == nil {
 		l.scratch = make([]byte, 0, MaxPacket)
 	}
-	return t.p.bytes(l.scratch, t.from, t.to), true
+	return t.p.bytes(l.scratch, int(t.from), int(t.to)), true
 }
 
 func (l *Line) lateness(d time.Duration) {
@@ -323,21 +352,24 @@ func (l *Line) lose() bool {
 	return u < g.LossGood
 }
 
-// bits is what segment k of p takes from the rate.
-func (l *Line) bits(p *Packet, k int) int64 { return 8 * int64(p.wire(k)+l.params.Overhead) }
+// bits is what segment k of r takes from the rate.
+func (l *Line) bits(r *run, k int32) int64 { return 8 * (r.wire(k) + int64(l.params.Overhead)) }
 
-func (l *Line) enqueue(now ndn.Time, p *Packet, from, to int) {
-	if from < to {
-		p.refs++
-		l.waiting.push(run{p, from, to, now})
+// enqueue lets the segments of r before `to` wait.
+func (l *Line) enqueue(r *run, to int32) {
+	if r.from < to {
+		r.p.refs++
+		q := *r
+		q.to = to
+		l.waiting.push(q)
 	}
 }
 
-// drop counts segment k of p as lost.
-func (l *Line) drop(at ndn.Time, why Drop, counter *int64, p *Packet, k int) {
+// drop counts segment k of r as lost.
+func (l *Line) drop(at ndn.Time, why Drop, counter *int64, r *run, k int32) {
 	*counter++
 	if l.OnDrop != nil {
-		l.OnDrop(at, why, p.buf, p.wire(k))
+		l.OnDrop(at, why, r.p.buf, int(r.wire(k)))
 	}
 }
 
@@ -382,9 +414,9 @@ func (l *Line) begin() {
 		return
 	}
 	budget := int64(muldiv(uint64(rate), uint64(ChunkTime), 1e9))
-	l.chunk, l.chunkBits = r.from+1, l.bits(r.p, r.from)
+	l.chunk, l.chunkBits = r.from+1, l.bits(r, r.from)
 	for l.chunk < r.to {
-		b := l.bits(r.p, l.chunk)
+		b := l.bits(r, l.chunk)
 		if l.chunkBits+b > budget {
 			break
 		}
@@ -432,38 +464,47 @@ func (l *Line) advance(now ndn.Time) {
 
 // depart moves the segments of the first run before `to` from the serialiser
 // to the wire.
-func (l *Line) depart(at ndn.Time, to int) {
+func (l *Line) depart(at ndn.Time, to int32) {
 	r := l.waiting.front()
 	if to == r.from {
 		return
 	}
-	for k := r.from; k < to; k++ {
-		l.waitingBits -= l.bits(r.p, k)
+	piece := *r
+	if piece.to = to; to == r.to {
+		l.waiting.pop()
+	} else {
+		r.p.refs++
+		r.from = to
 	}
-	n := int64(to - r.from)
+	l.travel(at, &piece)
+}
+
+// travel puts what has been sent on the wire.
+func (l *Line) travel(at ndn.Time, r *run) {
+	for k := r.from; k < r.to; k++ {
+		l.waitingBits -= l.bits(r, k)
+	}
+	n := int64(r.to - r.from)
 	l.c.WaitingPackets -= n
 	l.c.InFlightPackets += n
-	piece := run{p: r.p, from: r.from, to: to}
-	piece.p.refs++
-	if r.from = to; r.from == r.to {
-		l.pool.release(l.waiting.pop().p)
-	}
-	due := at.Add(l.params.Delay)
+	p := &l.params
+	due := at.Add(p.Delay)
 	draw := l.jitter.next()
-	if l.params.Jitter > 0 {
-		due += ndn.Time((2*l.jitter.unit(draw, 0) - 1) * float64(l.params.Jitter))
+	if p.Jitter > 0 {
+		due += ndn.Time((2*l.jitter.unit(draw, 0) - 1) * float64(p.Jitter))
 	}
-	if l.params.Noise > 0 {
-		due = due.Add(min(10*l.params.Noise, time.Duration(l.jitter.exp(draw, 1)*float64(l.params.Noise))))
+	if p.Noise > 0 {
+		due = due.Add(min(10*p.Noise, time.Duration(l.jitter.exp(draw, 1)*float64(p.Noise))))
 	}
-	if !l.params.Reorder {
+	if !p.Reorder {
 		due = max(due, l.last)
 	}
 	l.last = max(l.last, due)
-	i := l.flight.push(transit{piece, due})
-	for ; i > 0 && l.flight.at(i-1).due > due; i-- {
+	r.when = due
+	i := l.flight.push(*r)
+	for ; i > 0 && l.flight.at(i-1).when > due; i-- {
 		*l.flight.at(i) = *l.flight.at(i - 1)
-		*l.flight.at(i - 1) = transit{piece, due}
+		*l.flight.at(i - 1) = *r
 	}
 }
 
@@ -472,18 +513,18 @@ func (l *Line) depart(at ndn.Time, to int) {
 func (l *Line) discardAt(now ndn.Time) int64 {
 	if l.OnDrop != nil {
 		for i := range l.flight.n {
-			l.tellCut(now, l.flight.at(i).run)
+			l.tellCut(now, l.flight.at(i))
 		}
 		for i := range l.waiting.n {
-			l.tellCut(now, *l.waiting.at(i))
+			l.tellCut(now, l.waiting.at(i))
 		}
 	}
 	return l.discard()
 }
 
-func (l *Line) tellCut(now ndn.Time, r run) {
+func (l *Line) tellCut(now ndn.Time, r *run) {
 	for k := r.from; k < r.to; k++ {
-		l.OnDrop(now, DropCut, r.p.buf, r.p.wire(k))
+		l.OnDrop(now, DropCut, r.p.buf, int(r.wire(k)))
 	}
 }
 

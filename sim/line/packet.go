@@ -179,11 +179,33 @@ func (o *Pool) Get(n int) *Packet {
 		o.pooled -= classes[c]
 		*p = Packet{buf: p.buf[:0]}
 	} else {
-		p = &Packet{buf: make([]byte, 0, classes[c])}
+		p = newPacket(c)
 	}
 	o.out++
 	p.n = 1
 	return p
+}
+
+// newPacket makes one of a class. Small ones lie beside their memory: whoever
+// looks at the one has the other at hand.
+func newPacket(class int) *Packet {
+	switch class {
+	case 0:
+		m := new(struct {
+			Packet
+			room [256]byte
+		})
+		m.buf = m.room[:0]
+		return &m.Packet
+	case 1:
+		m := new(struct {
+			Packet
+			room [1280]byte
+		})
+		m.buf = m.room[:0]
+		return &m.Packet
+	}
+	return &Packet{buf: make([]byte, 0, classes[class])}
 }
 
 // Put takes back a packet that was not pushed.

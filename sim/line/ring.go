@@ -1,5 +1,9 @@
 package line
 
+// ringMin is the room of a ring that is used: little, because most directions of
+// a large network carry few packets, and the ring walks through all of it.
+const ringMin = 8
+
 // ring is a double-ended queue in an array whose length is a power of two.
 type ring[T any] struct {
 	a       []T
@@ -13,7 +17,7 @@ func (r *ring[T]) front() *T { return &r.a[r.head] }
 // push appends v and returns its index.
 func (r *ring[T]) push(v T) int {
 	if r.n == len(r.a) {
-		a := make([]T, max(64, 2*len(r.a)))
+		a := make([]T, max(ringMin, 2*len(r.a)))
 		for i := range r.n {
 			a[i] = *r.at(i)
 		}
