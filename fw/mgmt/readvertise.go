@@ -23,7 +23,9 @@ const (
 	advertRetryMin = time.Second
 	advertRetryMax = time.Minute
 	withdrawTries  = 5
-	maxAdverts     = 1 << 16
+	// maxWithdrawn bounds the routes that have gone and are still to be
+	// withdrawn; the others are bounded with the RIB.
+	maxWithdrawn = 1 << 16
 )
 
 // nlsr is the prefix at which routing daemons take announcements.
@@ -61,6 +63,7 @@ type readvertiser struct {
 	daemons   map[daemonRoute]struct{}
 	adverts   map[advertKey]*advert
 	byPrefix  map[string][]*advert
+	withdrawn int        // adverts whose route has gone
 	ready     []*advert  // may have something to say, oldest first
 	timers    advertHeap // those that wait for an answer or for another try
 	inflight  map[string]*advert
@@ -129,20 +132,30 @@ func (a *readvertiser) route(r *run.Route, added bool) {
 	k := advertKey{string(r.Prefix), r.Face}
 	ad := a.adverts[k]
 	if ad == nil {
-		if !added || len(a.adverts) >= maxAdverts {
+		if !added {
 			return
 		}
 		a.seq++
 		ad = &advert{key: k, made: a.seq, inHeap: -1}
 		a.adverts[k] = ad
 		a.byPrefix[k.prefix] = append(a.byPrefix[k.prefix], ad)
+		a.withdrawn++
 	}
 	if added == ad.want && (!added || ad.cost == r.Cost) {
 		return
 	}
+	was := ad.want
 	ad.want, ad.right, ad.tries = added, false, 0
-	if added {
+	switch {
+	case added:
 		ad.cost = r.Cost
+		if !was {
+			a.withdrawn--
+		}
+	case was:
+		if a.withdrawn++; a.withdrawn > maxWithdrawn {
+			ad.known = false // the daemon does not keep up, or is deaf
+		}
 	}
 	a.consider(ad)
 }
@@ -196,6 +209,11 @@ func (a *readvertiser) forget(ad *advert) {
 		delete(a.byPrefix, ad.key.prefix)
 	} else {
 		a.byPrefix[ad.key.prefix] = list
+	}
+	a.withdrawn--
+	// Without a daemon nothing is ever taken from the list.
+	if len(a.ready) > 2*len(a.adverts)+advertWindow {
+		a.ready = slices.DeleteFunc(a.ready, func(x *advert) bool { return a.adverts[x.key] != x })
 	}
 }
 

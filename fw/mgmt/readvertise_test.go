@@ -1,6 +1,7 @@
 package mgmt
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -210,4 +211,40 @@ func TestReadvertiseConverges(t *testing.T) {
 			rt.Errorf("%d adverts of %d routes", n, faces)
 		}
 	})
+}
+
+// TestReadvertiserHoldsAllRoutes: every client's route is remembered, and of
+// those that came and went while there was no daemon nothing is.
+func TestReadvertiserHoldsAllRoutes(t *testing.T) {
+	const routes = 70_000
+	a := newReadvertiser(time.Now, func() uint64 { return 1 })
+	route := func(i int) *run.Route {
+		return &run.Route{Prefix: ndn.MustName(fmt.Sprintf("/r/%d", i)), Face: 300, Origin: proto.OriginClient}
+	}
+	for i := range routes {
+		a.route(route(i), true)
+	}
+	if len(a.adverts) != routes || len(a.ready) != routes || a.withdrawn != 0 {
+		t.Fatalf("%d of %d routes, %d to be told, %d withdrawn", len(a.adverts), routes, len(a.ready), a.withdrawn)
+	}
+	for i := range routes {
+		a.route(route(i), false)
+	}
+	for range 1000 {
+		a.route(route(1), true)
+		a.route(route(1), false)
+	}
+	if len(a.adverts)+len(a.byPrefix)+a.withdrawn != 0 || len(a.ready) > 2*advertWindow {
+		t.Errorf("left behind: %d routes, %d withdrawn, %d to be told", len(a.adverts), a.withdrawn, len(a.ready))
+	}
+	// A daemon that answers nothing does not make it remember all that went.
+	a.daemon(daemonRoute{face: 301}, true)
+	for i := range maxWithdrawn + 1000 {
+		a.route(route(i), true)
+		a.adverts[advertKey{string(route(i).Prefix), 300}].known = true // as when a command was sent
+		a.route(route(i), false)
+	}
+	if n := len(a.adverts); n > maxWithdrawn || a.withdrawn != n {
+		t.Errorf("%d routes are kept, %d of them withdrawn", n, a.withdrawn)
+	}
 }
