@@ -27,7 +27,7 @@ func TestCtl(t *testing.T) {
 		code int
 		want []string // in standard output, or in standard error if code is not 0
 	}{
-		{"status", 0, []string{"version ", "running for", "unix:///", "FIB 1, PIT 1", "of 1.0 MB", "shard 0", "% of a processor, PIT "}},
+		{"status", 0, []string{"version ", "running for", "unix:///", "FIB 1, PIT 1", "content store  0 packets, 0 B, in ", "of 1.0 MB of memory", "shard 0", "% of a processor, PIT "}},
 		{"face create udp4://127.0.0.1:19999 --persistency permanent --mtu 1400", 0, []string{"udp4://127.0.0.1:19999", "permanent"}},
 		{"face create udp4://127.0.0.1:19999", 1, []string{"face FACE goes to udp4://127.0.0.1:19999 already", "ctl face update FACE"}},
 		{"face create", 2, []string{"--help"}},
@@ -69,7 +69,7 @@ func TestCtl(t *testing.T) {
 		{"strategy unset /cdn", 0, []string{"inherits"}},
 		{"strategy unset /", 2, []string{"not unset"}},
 
-		{"cs info", 0, []string{"capacity  1.0 MB", "admit     on", "hits      0 of "}},
+		{"cs info", 0, []string{"capacity  1.0 MB of memory", "holds     0 packets, 0 B", "of memory, in pages", "admit     on", "hits      0 of "}},
 		{"cs config --capacity 88kB --admit off", 0, []string{"capacity 10 packets, admit off, serve on"}},
 		{"cs config --capacity 5 --serve off", 0, []string{"capacity 5 packets, admit off, serve off"}},
 		{"cs config --capacity many", 2, []string{"--capacity"}},

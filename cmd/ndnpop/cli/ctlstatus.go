@@ -113,6 +113,11 @@ func statusTable(w *tabwriter.Writer, s *statusJSON) {
 	if s.CS.UsedBytes != nil && s.CS.CapacityBytes != nil {
 		used = fmt.Sprintf("%d packets, %s of %s", s.CS.Entries, bytesText(*s.CS.UsedBytes), bytesText(*s.CS.CapacityBytes))
 	}
+	if s.CS.DataBytes != nil && s.CS.UsedBytes != nil && s.CS.CapacityBytes != nil {
+		// Memory is taken in pages, so the one says little about the other.
+		used = fmt.Sprintf("%d packets, %s, in %s of %s of memory", s.CS.Entries,
+			bytesText(*s.CS.DataBytes), bytesText(*s.CS.UsedBytes), bytesText(*s.CS.CapacityBytes))
+	}
 	fmt.Fprintf(w, "content store\t%s; hits %d of %d (%.1f %%)\n", used, s.CS.Hits, s.CS.Hits+s.CS.Misses, 100*s.CS.HitRatio)
 	for i, sh := range s.Shards {
 		fmt.Fprintf(w, "shard %d\tload %.1f %% of a processor, PIT %d, %d packets, content store hits %d of %d (%.1f %%)\n",

@@ -180,13 +180,17 @@ func newCsInfoCmd(f *ctlFlags) *cobra.Command {
 
 func csTable(w *tabwriter.Writer, c *csJSON) {
 	if c.CapacityBytes != nil {
-		fmt.Fprintf(w, "capacity\t%s\n", bytesText(*c.CapacityBytes))
+		fmt.Fprintf(w, "capacity\t%s of memory\n", bytesText(*c.CapacityBytes))
 	} else {
 		fmt.Fprintf(w, "capacity\t%d packets\n", c.CapacityPackets)
 	}
-	if c.UsedBytes != nil {
+	switch {
+	case c.UsedBytes != nil && c.DataBytes != nil:
+		fmt.Fprintf(w, "holds\t%d packets, %s\n", c.Entries, bytesText(*c.DataBytes))
+		fmt.Fprintf(w, "used\t%s of memory, in pages\n", bytesText(*c.UsedBytes))
+	case c.UsedBytes != nil:
 		fmt.Fprintf(w, "used\t%s, %d packets\n", bytesText(*c.UsedBytes), c.Entries)
-	} else {
+	default:
 		fmt.Fprintf(w, "used\t%d packets\n", c.Entries)
 	}
 	fmt.Fprintf(w, "admit\t%s\n", onOffText(c.Admit))

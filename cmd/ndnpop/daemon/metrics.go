@@ -41,6 +41,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	cs := m.d.fwd.CS()
 	w.gauge("cs_capacity_bytes", "Memory that the content store may occupy.", float64(cs.CapacityBytes))
 	w.gauge("cs_used_bytes", "Memory that the content store occupies.", float64(cs.UsedBytes))
+	w.gauge("cs_data_bytes", "Size of the Data in the content store.", float64(cs.DataBytes))
 	w.gauge("cs_entries", "Data in the content store.", float64(cs.Entries))
 	w.counter("cs_hits_total", "Interests answered from the content store.", cs.Hits)
 	w.counter("cs_misses_total", "Interests not answered from the content store.", cs.Misses)
