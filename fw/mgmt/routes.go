@@ -75,7 +75,9 @@ func (s *Server) register(r *request) proto.ControlResponse {
 		ChildInherit: flags&proto.RouteChildInherit != 0,
 		Capture:      flags&proto.RouteCapture != 0,
 	}
-	if ms, ok := p.Expiration.Get(); ok {
+	// nfd-autoreg asks for the longest time there is, which means for ever (NFD:
+	// RibManager).
+	if ms, ok := p.Expiration.Get(); ok && millis(ms) < ndn.MaxLifetime {
 		route.Expires = r.now.Add(millis(ms))
 	}
 	if err := s.fwd.RIB.AddRoute(route); err != nil {

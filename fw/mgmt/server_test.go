@@ -106,7 +106,11 @@ func TestCommandAnswers(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}},
-		{"register for ever", "rib", "register", params{Name: name("/a"), Expiration: nat(1<<64 - 1)}, 200, "", nil},
+		{"register for ever", "rib", "register", params{Name: name("/a"), Expiration: nat(1<<63 - 1)}, 200, "", func(t *testing.T, b *bench, body *params) {
+			if r := b.f.routes[0]; r.Expires.IsSet() || body.Expiration.GetOr(0) != 1<<63-1 {
+				t.Errorf("%+v, %+v", r, body)
+			}
+		}},
 		{"register at no face", "rib", "register", params{Name: name("/a"), FaceID: nat(99)}, 410, "face 99 does not exist", nil},
 		{"register a long name", "rib", "register", params{Name: optional.Some(long)}, 414, "", nil},
 		{"unregister none", "rib", "unregister", params{Name: name("/none")}, 200, "", func(t *testing.T, b *bench, body *params) {
