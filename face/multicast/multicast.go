@@ -33,7 +33,9 @@ const (
 
 // Options of a transport. The zero value is usable.
 type Options struct {
-	MTU int // bytes of a frame; 0 follows the interface
+	// MTU is the size of a frame in bytes. 0 leaves all fragmentation to IP:
+	// NFD's multicast faces take no fragments of link packets (UdpFactory).
+	MTU int
 	// Loop lets other programs on this host that have joined the group hear
 	// what is sent. The transport itself never hears what it has sent.
 	Loop bool
@@ -92,9 +94,9 @@ func open(i *net.Interface, to netip.AddrPort, o Options) (*transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	family, header := "udp4", 20+8
+	family := "udp4"
 	if to.Addr().Is6() {
-		family, header = "udp6", 40+8
+		family = "udp6"
 		to = netip.AddrPortFrom(to.Addr().WithZone(i.Name), to.Port())
 	}
 	if o.Buffer <= 0 {
@@ -120,7 +122,7 @@ func open(i *net.Interface, to netip.AddrPort, o Options) (*transport, error) {
 	_ = tx.SetWriteBuffer(o.Buffer)
 	t.outq = outq.New(raw)
 	t.from = unmap(tx.LocalAddr().(*net.UDPAddr).AddrPort())
-	t.mtu = min(max(i.MTU-header, leastMTU), ndn.MaxPacketSize)
+	t.mtu = ndn.MaxPacketSize
 	if o.MTU > 0 {
 		t.mtu = min(t.mtu, o.MTU)
 	}
@@ -131,9 +133,6 @@ func open(i *net.Interface, to netip.AddrPort, o Options) (*transport, error) {
 	}
 	return t, nil
 }
-
-// leastMTU is less than any interface offers, and still of use.
-const leastMTU = 256
 
 // addressOf chooses the address to send from; of IPv6 a link-local one.
 func addressOf(i *net.Interface, v4 bool) (netip.Addr, error) {

@@ -112,6 +112,10 @@ func TestEverybodyHears(t *testing.T) {
 				var b face.Frames
 				facetest.Frame(&b, uint64(i+1), 100)
 				if i == 0 {
+					// As large as any packet, whatever the interface takes at once.
+					if s.MTU() != ndn.MaxPacketSize {
+						t.Errorf("MTU %d", s.MTU())
+					}
 					facetest.Frame(&b, 100, s.MTU())
 				}
 				if n := s.Send(&b); n != 0 {

@@ -84,7 +84,7 @@ type Multicast struct {
 	Interfaces []string `toml:"interfaces" doc:"Names or patterns of interfaces, as \"eth0\", \"wlan*\", \"*\"."`
 	IPv4       bool     `toml:"ipv4" doc:"Use 224.0.23.170, port 56363."`
 	IPv6       bool     `toml:"ipv6" doc:"Use ff02::1234, port 56363."`
-	MTU        int      `toml:"mtu" min:"0" max:"8800" doc:"Largest datagram payload in bytes; 0 follows the interface."`
+	MTU        int      `toml:"mtu" min:"0" max:"8800" doc:"Largest datagram payload in bytes; 0 leaves large ones to IP, as NFD needs, whose multicast faces reassemble nothing."`
 }
 
 // TCP configures the TCP listeners.
