@@ -49,10 +49,10 @@ type csEntry struct {
 
 // What a packet occupies beside its slot, and what a prefix does: the record,
 // its links in the policy, its owner in the page, and its cell in an index
-// that is half full. A test compares them with the types.
+// that is a third full. A test compares them with the types.
 const (
-	csEntryCost = 80 + 8 + 4 + 16
-	csNodeCost  = 32 + 16
+	csEntryCost = 80 + 8 + 4 + 24
+	csNodeCost  = 32 + 24
 )
 
 const (

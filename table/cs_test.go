@@ -307,10 +307,10 @@ func TestCSOverhead(t *testing.T) {
 }
 
 func TestCSCosts(t *testing.T) {
-	if a := unsafe.Sizeof(csEntry{}) + unsafe.Sizeof(csLink{}) + 4 + 16; a > csEntryCost {
+	if a := unsafe.Sizeof(csEntry{}) + unsafe.Sizeof(csLink{}) + 4 + 24; a > csEntryCost {
 		t.Errorf("an entry costs %d, not %d", a, csEntryCost)
 	}
-	if a := unsafe.Sizeof(csNode{}) + 16; a > csNodeCost {
+	if a := unsafe.Sizeof(csNode{}) + 24; a > csNodeCost {
 		t.Errorf("a node costs %d, not %d", a, csNodeCost)
 	}
 }
