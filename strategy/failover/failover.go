@@ -205,7 +205,8 @@ func (f *failover) watch(c *strategy.Context, e *entry, face ndn.FaceID, h *hop)
 		c.Disarm(e.timer)
 	}
 	now := c.Now()
-	e.timer, e.watched, e.armed, e.queued = c.Arm(f.silentAt(h).Sub(now), tagWatch), face, now, false
+	e.timer, e.watched, e.armed = c.Arm(f.silentAt(h).Sub(now), tagWatch), face, now
+	e.queued, e.fresh = false, false
 }
 
 // silentAt is when a next hop counts as silent unless it is heard before.

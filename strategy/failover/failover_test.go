@@ -216,6 +216,29 @@ func TestChangeDuringAFailure(t *testing.T) {
 	}
 }
 
+// TestLinedUpInterestIsAskedForByTwo: it goes out for the second consumer, and
+// gets no Nack when it then waits for an answer like others.
+func TestLinedUpInterestIsAskedForByTwo(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 50})
+	r.At(time.Second, a.Down)
+	var both []*strategytest.Consumer
+	for i := range time.Duration(2) {
+		both = append(both, r.AddConsumer(strategytest.Consumer{Object: "o", Segments: 1, Start: time.Second + (i+1)*ms}))
+	}
+	// Nobody answers then, and there is nobody else to ask.
+	r.At(1001*ms, func() { b.Silent = true })
+	r.At(1500*ms, func() { b.Silent = false; a.Up() })
+	r.Run(2 * time.Second)
+	for _, c := range both {
+		if len(c.Nacks) > 0 {
+			t.Errorf("Nacks %v", c.Nacks)
+		}
+	}
+}
+
 func TestRandomLossDoesNotFlap(t *testing.T) {
 	for name, c := range consumers {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,8 @@ func (n *nst) watch(c *strategy.Context, w *watch, face ndn.FaceID, l *life) {
 	if d <= 0 { // too long already, on too little evidence
 		d = n.limit(l, c.Now())
 	}
-	w.timer, w.face, w.queued = c.Arm(d, tagWatch), face, false
+	w.timer, w.face = c.Arm(d, tagWatch), face
+	w.queued, w.fresh = false, false
 }
 
 // Timer implements strategy.TimerHandler: the replica that an Interest is at
