@@ -214,7 +214,7 @@ func (l *Line) Push(now ndn.Time, p *Packet) {
 	}
 	if r.single > 0 && l.params.Rate == 0 && l.waiting.n == 0 && l.peer == nil && !l.params.CoDel.On {
 		// Nothing holds it up.
-		if l.admit(now, &r, 0, 0) {
+		if l.admit(now, &r, 0) {
 			p.refs++
 			r.to = 1
 			l.travel(now, &r)
@@ -223,9 +223,8 @@ func (l *Line) Push(now ndn.Time, p *Packet) {
 		}
 		return
 	}
-	progress := l.progress(now)
 	for k := range int32(p.n) {
-		if !l.admit(now, &r, k, progress) {
+		if !l.admit(now, &r, k) {
 			l.enqueue(&r, k)
 			r.from = k + 1
 		}
@@ -241,7 +240,7 @@ func (l *Line) Push(now ndn.Time, p *Packet) {
 }
 
 // admit reports whether segment k of a packet joins the queue, and counts it.
-func (l *Line) admit(now ndn.Time, r *run, k int32, progress int64) bool {
+func (l *Line) admit(now ndn.Time, r *run, k int32) bool {
 	size, wire := l.bits(r, k), r.wire(k)
 	l.c.InPackets++
 	l.c.InBytes += wire
@@ -253,7 +252,7 @@ func (l *Line) admit(now ndn.Time, r *run, k int32, progress int64) bool {
 		l.drop(now, DropLoss, &l.c.LossDrops, r, k)
 	case l.held+wire > l.most:
 		l.drop(now, DropOverload, &l.c.OverloadDrops, r, k)
-	case l.params.Rate > 0 && l.waitingBits > 0 && l.waitingBits-progress+size > l.params.queue()*8,
+	case l.params.Rate > 0 && l.full(now, size),
 		l.params.QueuePackets > 0 && l.c.WaitingPackets >= int64(l.params.QueuePackets):
 		l.drop(now, DropQueue, &l.c.QueueDrops, r, k)
 	default:
@@ -263,6 +262,15 @@ func (l *Line) admit(now ndn.Time, r *run, k int32, progress int64) bool {
 		return true
 	}
 	return false
+}
+
+// full reports whether so many bits more exceed the queue.
+func (l *Line) full(now ndn.Time, bits int64) bool {
+	limit := l.params.queue() * 8
+	if l.waitingBits == 0 || l.waitingBits+bits <= limit {
+		return false
+	}
+	return l.waitingBits-l.progress(now)+bits > limit
 }
 
 // Deadline is when Deliver should be called next, ndn.Never if nothing is
@@ -413,15 +421,13 @@ func (l *Line) begin() {
 		l.chunk, l.chunkBits, l.ends = r.to, 0, l.begun
 		return
 	}
-	budget := int64(muldiv(uint64(rate), uint64(ChunkTime), 1e9))
 	l.chunk, l.chunkBits = r.from+1, l.bits(r, r.from)
-	for l.chunk < r.to {
-		b := l.bits(r, l.chunk)
-		if l.chunkBits+b > budget {
-			break
+	if l.chunk < r.to {
+		budget := int64(muldiv(uint64(rate), uint64(ChunkTime), 1e9))
+		for l.chunk < r.to && l.chunkBits+l.bits(r, l.chunk) <= budget {
+			l.chunkBits += l.bits(r, l.chunk)
+			l.chunk++
 		}
-		l.chunkBits += b
-		l.chunk++
 	}
 	if l.sent >= rate { // keep the sums small; whole seconds are exact
 		l.begun += ndn.Time(l.sent / rate * 1e9)
