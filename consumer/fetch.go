@@ -43,7 +43,7 @@ const (
 )
 
 const (
-	initialRing = 256
+	initialRing = 64
 	maxRing     = 1 << 16
 	// unknownEndWindow bounds what is asked for beyond the first segment
 	// before anything is known of the object's end.
