@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"slices"
 	"time"
 
 	"ndnpop/consumer/replica"
@@ -131,13 +132,31 @@ func (f *Fetch) samePath(l *lane) {
 	}
 }
 
-// leave ends the use of a replica with a number that says it has not got the
-// content. That it does not exist is only for the network to say.
+// mayLeave reports whether a lane can be done without.
+func (f *Fetch) mayLeave(l *lane) bool {
+	if l.replica > 0 {
+		return f.multi || f.level != nil
+	}
+	for _, m := range f.lanes {
+		if f.multi && m != l && !m.retired {
+			return true
+		}
+	}
+	return false
+}
+
+// leave ends the use of a replica that says it has not got the content, which it
+// is only for the network to say that it does not exist, or that has another
+// one. The last of several lanes that is left hands over to the network's, even
+// if that was left before.
 func (f *Fetch) leave(now ndn.Time, l *lane) {
 	if l.retired {
 		// It was left before.
 	} else if f.multi {
 		l.retired = true
+		if !slices.ContainsFunc(f.lanes, func(m *lane) bool { return !m.retired }) {
+			f.lanes[0].retired = false
+		}
 	} else {
 		f.level.sw.Failed()
 		to, ok := f.level.sw.Decide(now, replica.Interrupted, f.remaining())

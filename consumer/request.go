@@ -18,6 +18,9 @@ type request struct {
 	held        bool // answered; the answer is being verified
 	retx        uint16
 	wrong       uint8 // how often a wrong packet came
+	refused     uint8 // replicas that said there is nothing, by bits
+	refusals    int   // how often that was said
+	rounds      uint8 // how often all said so
 	nonce       uint32
 	sentAt      ndn.Time
 	firstAt     ndn.Time
@@ -127,15 +130,15 @@ func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 		f.stats.Unsolicited++
 		return
 	}
-	if d.ContentType == ndn.ContentNack && f.cur.replica > 0 {
-		r.out, f.wake = false, now // not there: the next one
+	if d.ContentType == ndn.ContentNack {
+		if f.nothingThere() {
+			f.Fail(now, fmt.Errorf("%w: the producer has no %s", ErrNoContent, f.cfg.Name))
+			return
+		}
+		r.out, f.wake = false, now // the next one
 		if !f.otherReplica() {
 			f.noRoute(now, f.cur)
 		}
-		return
-	}
-	if d.ContentType == ndn.ContentNack {
-		f.Fail(now, fmt.Errorf("%w: the producer has no %s", ErrNoContent, f.cfg.Name))
 		return
 	}
 	if r.retx == 0 && r.firstAt.IsSet() {
@@ -155,6 +158,30 @@ func (f *Fetch) oneData(now ndn.Time, p *ndn.Packet) {
 	default:
 		f.believe(now, d)
 	}
+}
+
+// maxRounds is how often all replicas are asked for what none of them is sure to
+// have refused.
+const maxRounds = 3
+
+// nothingThere takes the answer that there is no content, and reports whether that
+// is settled. Of several replicas each must say so; and while some requests have
+// no answer yet, one may have said so late, twice over, for another.
+func (f *Fetch) nothingThere() bool {
+	r, n := &f.one, len(f.sources)
+	if n == 1 {
+		return true
+	}
+	r.refusals++
+	if r.refused |= 1 << f.cur.replica; r.refused != 1<<n-1 {
+		return false
+	}
+	if r.refusals > int(r.retx) {
+		return true
+	}
+	r.refused = 0
+	r.rounds++
+	return r.rounds >= maxRounds
 }
 
 // Verified is the answer to a packet about which Sink.Metadata said ErrLater:

@@ -60,7 +60,17 @@ func (f *Fetch) wrong(now ndn.Time, i int32, name ndn.Name) bool {
 
 // contradicts takes a Data for slot i that does not agree with what is known of
 // the object: either it is wrong, or the object has changed.
+// Where there are other replicas, the one that sent it is left, if that is
+// certain, for theirs may agree.
 func (f *Fetch) contradicts(now ndn.Time, i int32, d *ndn.Data, format string, args ...any) {
+	s := &f.ring.slots[i]
+	if l := f.lane(s); s.retx == 0 && s.raced == 0 && f.mayLeave(l) {
+		f.stats.Rejected++
+		f.rejected = append(f.rejectedBuf[:0], d.Name...)
+		f.rejectedBuf = f.rejected
+		f.leave(now, l)
+		return
+	}
 	if f.wrong(now, i, d.Name) {
 		return
 	}
