@@ -303,6 +303,9 @@ func (f *Fetch) nextOn(now ndn.Time, l *lane, b []byte) ([]byte, bool) {
 		l.limited = false
 		p := l.paths.controlled()
 		p.appLimitedUntil = max(1, p.delivered+uint64(float64(l.inflight)*f.meanSize))
+		if l.early == ndn.Never && l.inflight > 0 && f.tail(l) {
+			f.detect(now, l) // when to look again, should nothing arrive
+		}
 		return b, false
 	}
 	l.pace(now, rate, f.size())

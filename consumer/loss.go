@@ -11,20 +11,37 @@ import (
 // detect declares outstanding transmissions lost when at least three later
 // ones were answered on the controlled path and they are older than 1+ρ round
 // trips, or sets the time for the next look (after RACK, RFC 8985).
+//
+// At the end of the object nothing follows that could be answered. There one
+// later answer is enough, and what has none is asked for again, once, after two
+// round trips (after TLP, RFC 8985, section 7), instead of the timeout.
 func (f *Fetch) detect(now ndn.Time, l *lane) {
 	l.early = ndn.Never
 	p := l.paths.controlled()
-	if f.cfg.NoEarlyLoss || p.hi < 3 {
+	tail := p.hi > 0 && f.tail(l)
+	if f.cfg.NoEarlyLoss || p.hi < 3 && !tail {
 		return
 	}
-	limit := p.hi - 3
+	limit := max(p.hi, 3) - 3
+	if tail {
+		limit = p.hi - 1
+	}
 	patience := l.patience(f.cfg.Rho)
+	probe := max(patience, tailRTTs*p.est.SRTT())
 	for i := f.ring.lists[l.index].head; i != none; {
 		s := &f.ring.slots[i]
+		usual := patience
 		if s.tx > limit {
-			break
+			if !tail {
+				break
+			}
+			if s.retx > 0 {
+				i = s.next
+				continue
+			}
+			usual = probe
 		}
-		wait := max(patience, l.suppressed(s))
+		wait := max(usual, l.suppressed(s))
 		next := s.next
 		if at := s.sentAt.Add(wait); now > at {
 			f.lose(now, i, cc.LossReorder)
@@ -33,12 +50,26 @@ func (f *Fetch) detect(now ndn.Time, l *lane) {
 			}
 		} else {
 			l.early = min(l.early, at+1)
-			if wait == patience {
+			if wait == usual {
 				break // later ones are younger, and wait no less
 			}
 		}
 		i = next
 	}
+}
+
+// tailRTTs is how many round trips the last segments are waited for (TLP's
+// probe timeout, without the delayed acknowledgements that there are not here).
+const tailRTTs = 2
+
+// tailLength is how many segments in flight are the end of an object: an
+// initial window. Asked for again at once, more would be a burst that is lost
+// again where a queue has lost it before.
+const tailLength = 10
+
+// tail reports whether all segments have been asked for and few have not come.
+func (f *Fetch) tail(l *lane) bool {
+	return f.plan.ends && f.next > f.plan.last && l.inflight <= tailLength
 }
 
 // patience is the age at which an unanswered transmission is suspicious.
