@@ -40,7 +40,7 @@ func newRoutingDaemon(t testing.TB, f *run.Forwarder) *routingDaemon {
 		_ = b.Close()
 		<-ended
 	})
-	if err := f.AddRoute(run.Route{Prefix: nlsr(), Face: info.ID}); err != nil {
+	if err := f.AddRoute(run.Route{Prefix: nlsr(), Face: info.ID, Origin: proto.OriginNLSR}); err != nil {
 		t.Fatal(err)
 	}
 	return d

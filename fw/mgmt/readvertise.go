@@ -54,7 +54,10 @@ func advertised(r *run.Route) bool {
 //
 // NLSR counts an announcement by its name, ndn-dv by name and face. Both end
 // right when, after one face of several has been withdrawn, the others are
-// announced again.
+// announced again. NLSR 24.08 ends with an exception when a command has more than
+// name and origin, as NFD's have; ndn-dv wants face and cost. They are told apart
+// by the route to them, which ndn-dv registers as a routing daemon's and NLSR as
+// an application's.
 type readvertiser struct {
 	wall    func() time.Time
 	random  func() uint64
@@ -68,7 +71,7 @@ type readvertiser struct {
 	timers    advertHeap // those that wait for an answer or for another try
 	inflight  map[string]*advert
 	seq       uint64
-	confirmed uint64 // commands that the daemon answered with 200
+	confirmed uint64 // commands that the daemon took
 }
 
 // daemonRoute is a route to the daemon.
@@ -120,6 +123,16 @@ func newReadvertiser(wall func() time.Time, random func() uint64) *readvertiser 
 }
 
 func (a *readvertiser) available() bool { return len(a.daemons) > 0 }
+
+// byFace reports whether the daemon wants to know face and cost of a route.
+func (a *readvertiser) byFace() bool {
+	for d := range a.daemons {
+		if d.origin != proto.OriginNLSR {
+			return false
+		}
+	}
+	return true
+}
 
 // route notes that a route has been added (or changed) or removed.
 func (a *readvertiser) route(r *run.Route, added bool) {
@@ -268,13 +281,17 @@ func (a *readvertiser) next(now ndn.Time) []byte {
 func (a *readvertiser) command(now ndn.Time, ad *advert) []byte {
 	p := proto.ControlParameters{
 		Name:   optional.Some(ndn.Name(ad.key.prefix)),
-		FaceID: optional.Some(uint64(ad.key.face)),
 		Origin: optional.Some(proto.OriginClient),
 	}
 	verb := "unregister"
 	if ad.want {
 		verb = "register"
-		p.Cost = optional.Some(ad.cost)
+	}
+	if a.byFace() {
+		p.FaceID = optional.Some(uint64(ad.key.face))
+		if ad.want {
+			p.Cost = optional.Some(ad.cost)
+		}
 	}
 	wire := proto.AppendCommand(nil, nlsr(), "rib", verb, &p, a.stamper.Stamp(a.wall(), a.random()))
 	var i ndn.Interest
@@ -313,7 +330,8 @@ func (a *readvertiser) answer(now ndn.Time, d *ndn.Data) {
 	delete(a.inflight, ad.sent)
 	a.stopTimer(ad)
 	ad.sent = ""
-	if resp, err := proto.ParseResponse(d); err != nil || !resp.OK() {
+	// NLSR says 204 of what it has advertised or withdrawn already.
+	if resp, err := proto.ParseResponse(d); err != nil || resp.Code/100 != 2 {
 		a.retry(now, ad)
 		return
 	}

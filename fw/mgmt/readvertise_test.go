@@ -16,13 +16,14 @@ import (
 // daemon is a routing daemon's end of readvertising: what it knows.
 type daemon struct {
 	b    *bench
+	dv   bool            // it is ndn-dv
 	byDv map[string]bool // name and face, as ndn-dv counts
 	nlsr map[string]bool // name, as NLSR counts
 	seen []string        // commands, in order
 }
 
-func newDaemon(b *bench) *daemon {
-	return &daemon{b: b, byDv: map[string]bool{}, nlsr: map[string]bool{}}
+func newDaemon(b *bench, dv bool) *daemon {
+	return &daemon{b: b, dv: dv, byDv: map[string]bool{}, nlsr: map[string]bool{}}
 }
 
 // take reads what the server sent; answer decides which commands it takes.
@@ -54,17 +55,21 @@ func (d *daemon) take(answer func(cmd string) bool) {
 			continue
 		}
 		key := name + string(rune(cp.FaceID.GetOr(0)))
-		switch string(verb.Value) {
-		case "register":
-			if cp.Origin.GetOr(0) != 65 || !cp.Cost.IsSet() {
-				t.Errorf("%s: %+v", cmd, cp)
-			}
+		register := string(verb.Value) == "register"
+		if cp.Origin.GetOr(0) != 65 || cp.FaceID.IsSet() != d.dv || cp.Cost.IsSet() != (d.dv && register) ||
+			cp.Flags.IsSet() || cp.Expiration.IsSet() {
+			t.Errorf("%s: %+v", cmd, cp)
+		}
+		resp := proto.ControlResponse{Code: 200, Text: "OK", Body: &cp}
+		if !d.dv && d.nlsr[name] == register {
+			resp.Code = 204
+		}
+		if register {
 			d.byDv[key], d.nlsr[name] = true, true
-		case "unregister":
+		} else {
 			delete(d.byDv, key)
 			delete(d.nlsr, name)
 		}
-		resp := proto.ControlResponse{Code: 200, Text: "OK", Body: &cp}
 		wire, err := ndn.AppendData(nil, &ndn.DataFields{Name: i.Name, Content: resp.AppendTo(nil)}, ndn.DigestSigner{})
 		if err != nil {
 			t.Fatal(err)
@@ -80,10 +85,17 @@ func (d *daemon) take(answer func(cmd string) bool) {
 func always(string) bool { return true }
 
 func TestReadvertise(t *testing.T) {
+	t.Run("NLSR", func(t *testing.T) { testReadvertise(t, proto.OriginApp) })
+	t.Run("ndn-dv", func(t *testing.T) { testReadvertise(t, proto.OriginNLSR) })
+}
+
+// testReadvertise has the daemon register its prefix with an origin.
+func testReadvertise(t *testing.T, origin uint64) {
+	dv := origin == proto.OriginNLSR
 	b := newBench(t, Config{}, nil)
 	b.f.faces[300] = &run.FaceInfo{ID: 300, Info: face.Info{Scope: face.ScopeLocal}}
 	b.f.faces[301] = &run.FaceInfo{ID: 301, Info: face.Info{Scope: face.ScopeLocal}}
-	d := newDaemon(b)
+	d := newDaemon(b, dv)
 	route := func(prefix string, id ndn.FaceID, origin uint64) run.Route {
 		return run.Route{Prefix: ndn.MustName(prefix), Face: id, Origin: origin, Cost: 5}
 	}
@@ -100,7 +112,7 @@ func TestReadvertise(t *testing.T) {
 		t.Fatal("sent without a daemon")
 	}
 	// The daemon comes: it is told of what there is.
-	add(route("/localhost/nlsr", 300, proto.OriginApp))
+	add(route("/localhost/nlsr", 300, origin))
 	d.take(always)
 	if len(d.seen) != 1 || !d.nlsr["/app"] {
 		t.Fatalf("the new daemon heard %v", d.seen)
@@ -137,10 +149,10 @@ func TestReadvertise(t *testing.T) {
 	// The daemon restarts and knows nothing.
 	add(route("/app", 301, proto.OriginClient))
 	d.take(always)
-	b.f.RemoveRoute(nlsr(), 300, proto.OriginApp)
+	b.f.RemoveRoute(nlsr(), 300, origin)
 	b.s.work(b.f.now)
-	d2 := newDaemon(b)
-	add(route("/localhost/nlsr", 300, proto.OriginApp))
+	d2 := newDaemon(b, dv)
+	add(route("/localhost/nlsr", 300, origin))
 	d2.take(always)
 	if !d2.nlsr["/app"] {
 		t.Errorf("the restarted daemon heard %v", d2.seen)
@@ -155,7 +167,12 @@ func TestReadvertiseConverges(t *testing.T) {
 		for id := ndn.FaceID(300); id < 304; id++ {
 			b.f.faces[id] = &run.FaceInfo{ID: id, Info: face.Info{Scope: face.ScopeLocal}}
 		}
-		d := newDaemon(b)
+		dv := rapid.Bool().Draw(rt, "dv")
+		origin := proto.OriginApp
+		if dv {
+			origin = proto.OriginNLSR
+		}
+		d := newDaemon(b, dv)
 		up := false
 		steps := rapid.IntRange(1, 40).Draw(rt, "steps")
 		for range steps {
@@ -168,12 +185,12 @@ func TestReadvertiseConverges(t *testing.T) {
 				b.f.RemoveRoute(prefix, id, proto.OriginClient)
 			case 4:
 				if up {
-					b.f.RemoveRoute(nlsr(), 300, 0)
+					b.f.RemoveRoute(nlsr(), 300, origin)
 					b.s.work(b.f.now)
 					b.f.take() // what was under way does not arrive
-					d = newDaemon(b)
+					d = newDaemon(b, dv)
 				} else {
-					_ = b.f.AddRoute(run.Route{Prefix: nlsr(), Face: 300})
+					_ = b.f.AddRoute(run.Route{Prefix: nlsr(), Face: 300, Origin: origin})
 				}
 				up = !up
 			case 5:
@@ -185,7 +202,7 @@ func TestReadvertiseConverges(t *testing.T) {
 			d.take(func(string) bool { return rapid.IntRange(0, 3).Draw(rt, "answer") > 0 })
 		}
 		if !up {
-			_ = b.f.AddRoute(run.Route{Prefix: nlsr(), Face: 300})
+			_ = b.f.AddRoute(run.Route{Prefix: nlsr(), Face: 300, Origin: origin})
 		}
 		for range 200 {
 			b.advance(time.Second)
@@ -204,7 +221,7 @@ func TestReadvertiseConverges(t *testing.T) {
 				rt.Errorf("the daemon does not know %s", n)
 			}
 		}
-		if len(d.nlsr) != len(want) || len(d.byDv) != faces {
+		if len(d.nlsr) != len(want) || dv && len(d.byDv) != faces {
 			rt.Errorf("the daemon knows %v and %d faces; routes %v with %d", d.nlsr, len(d.byDv), want, faces)
 		}
 		if n := len(b.s.adverts.adverts); n != faces {
