@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ndnpop/consumer"
+	"ndnpop/face/lp"
 	"ndnpop/ndn"
 	"ndnpop/sim"
 	"ndnpop/sim/line"
@@ -25,6 +26,7 @@ const (
 	accessLoss  = 0.0008 // per packet and direction
 	coreLoss    = 0.0001
 	cdnPayload  = 8000
+	cdnMTU      = 1472 // of UDP over Ethernet
 	cdnName     = "/cdn/object"
 	cdnCapacity = 2_000_000_000 // bytes of each cache
 )
@@ -36,7 +38,9 @@ type cdnConfig struct {
 	strategy  string // of the edge
 	edgeCache int64  // bytes
 	lossy     bool
-	payload   int // 0: cdnPayload
+	marks     bool // queues mark, as those of the product do
+	repaired  bool // links repair and mark, as UDP links of the product do
+	payload   int  // 0: cdnPayload
 	size      int64
 }
 
@@ -55,14 +59,22 @@ func newCDN(seed uint64, c cdnConfig) *cdnLab {
 	l.client = n.AddNode("client", sim.NodeConfig{})
 	l.edge = n.AddNode("edge", sim.NodeConfig{CS: c.edgeCache, Strategy: c.strategy})
 	origins := []*sim.Node{n.AddNode("origin1", sim.NodeConfig{}), n.AddNode("origin2", sim.NodeConfig{})}
+	marks, repaired := c.marks || c.repaired, c.repaired
 	link := func(rtt time.Duration, loss float64) sim.LinkConfig {
 		if !c.lossy {
 			loss = 0
 		}
-		return sim.LinkConfig{
+		c := sim.LinkConfig{
 			Params: sim.Params{Rate: cdnRate, Delay: rtt / 2, Loss: loss, Queue: sim.BDP(cdnRate, cdnRTT)},
 			Cost:   uint64(rtt / ms),
 		}
+		if marks {
+			c.Marking = &lp.Marking{}
+		}
+		if repaired {
+			c.MTU, c.Reliability = cdnMTU, lp.Reliability{Auto: true, Offer: true}
+		}
+		return c
 	}
 	l.access = n.Connect(l.client, l.edge, link(accessRTT, accessLoss))
 	for i := range l.mids {

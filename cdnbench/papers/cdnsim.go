@@ -37,7 +37,7 @@ type cdnKept struct {
 
 func cdnParts() []cdnPart {
 	return []cdnPart{
-		{"goodput", []string{"lossless_s", "lossy_s", "lossy_bbr_s", "link_s"}, CdnSim.goodput},
+		{"goodput", []string{"lossless_s", "lossy_s", "lossy_bbr_s", "repaired_s", "link_s"}, CdnSim.goodput},
 		{"loss", []string{"lost_on_access", "repaired_from_edge", "repaired_share", "repair_ms", "far_repair_ms"}, CdnSim.loss},
 		{"first byte", []string{"cold_ms", "cold_to_path", "warm_ms", "warm_to_path", "warm_discovered_ms"}, CdnSim.firstByte},
 		{"cache use", []string{"held_after_1_mb", "held_after_2_mb", "origin_mb"}, CdnSim.cacheUse},
@@ -88,9 +88,9 @@ func (s CdnSim) goodput(_ bool, seed uint64, m map[string]float64, _ *cdnKept) e
 	size := s.mb(20)
 	for _, c := range []struct {
 		what, controller string
-		lossy            bool
-	}{{"lossless_s", "cubic", false}, {"lossy_s", "cubic", true}, {"lossy_bbr_s", "bbr", true}} {
-		l := newCDN(seed, cdnConfig{strategy: "failover", edgeCache: cdnCapacity, lossy: c.lossy, size: size})
+		lossy, repaired  bool
+	}{{"lossless_s", "cubic", false, false}, {"lossy_s", "cubic", true, false}, {"lossy_bbr_s", "bbr", true, false}, {"repaired_s", "cubic", true, true}} {
+		l := newCDN(seed, cdnConfig{strategy: "failover", edgeCache: cdnCapacity, lossy: c.lossy, repaired: c.repaired, size: size})
 		f, err := l.fetch(cdnName, sim.FetchConfig{Controller: c.controller})
 		if err != nil {
 			return err
@@ -224,7 +224,7 @@ func (s CdnSim) failover(_ bool, seed uint64, m map[string]float64, k *cdnKept) 
 		at = 300 * ms
 	}
 	for _, silent := range []bool{false, true} {
-		l := newCDN(seed, cdnConfig{strategy: "failover", edgeCache: cdnCapacity, size: s.mb(100)})
+		l := newCDN(seed, cdnConfig{strategy: "failover", edgeCache: cdnCapacity, marks: true, size: s.mb(100)})
 		log := &arrivalLog{}
 		l.net.At(at, func() {
 			serving := 0
