@@ -27,7 +27,18 @@ type FaceStatus struct {
 	OutInterests, OutData, OutNacks uint64
 	InBytes, OutBytes               uint64
 	Flags                           uint64
+
+	// What follows is this project's, in fields that others ignore, and set
+	// while the face is down: for how many milliseconds, and why.
+	DownFor optional.Optional[uint64]
+	DownWhy string
 }
+
+// Fields of this project: even, hence ignorable.
+const (
+	typeDownFor uint32 = 0xf5e0
+	typeDownWhy uint32 = 0xf5e2
+)
 
 func (s *FaceStatus) fields() []field {
 	return []field{
@@ -50,6 +61,8 @@ func (s *FaceStatus) fields() []field {
 		{typ: 0x94, req: &s.InBytes},
 		{typ: 0x95, req: &s.OutBytes},
 		{typ: typeFlags, req: &s.Flags},
+		{typ: typeDownFor, opt: &s.DownFor},
+		{typ: typeDownWhy, text: &s.DownWhy},
 	}
 }
 

@@ -228,6 +228,9 @@ func faceLink(f *run.FaceInfo) (interval, threshold, mtu optional.Optional[uint6
 	return
 }
 
+// maxDownWhy bounds the reason in bytes: it may quote what a peer said.
+const maxDownWhy = 200
+
 func faceStatus(f *run.FaceInfo) proto.FaceStatus {
 	c := &f.Counters
 	st := proto.FaceStatus{
@@ -239,6 +242,10 @@ func faceStatus(f *run.FaceInfo) proto.FaceStatus {
 	}
 	if f.ExpiresIn > 0 {
 		st.Expiration.Set(uint64(f.ExpiresIn / time.Millisecond))
+	}
+	if !f.Up {
+		st.DownFor.Set(uint64(f.DownFor / time.Millisecond))
+		st.DownWhy = f.DownWhy[:min(len(f.DownWhy), maxDownWhy)]
 	}
 	st.MarkInterval, st.MarkThreshold, st.MTU = faceLink(f)
 	return st

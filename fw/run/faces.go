@@ -72,6 +72,7 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	fc.setReliable(n.reliable)
 	fc.link.SetShaping(n.shaping)
 	fc.lastIn = f.clock.now()
+	fc.downSince = fc.lastIn
 	fc.timer = newAlarm(fc.linkDue)
 
 	f.mu.Lock()

@@ -35,7 +35,7 @@ func (f *Forwarder) faceUp(fc *netFace, tr face.Transport) {
 	fc.mu.Lock()
 	change := !fc.gone && !fc.up && fc.tr == tr && tr != nil
 	if change {
-		fc.up, fc.probing = true, nil
+		fc.up, fc.probing, fc.downWhy = true, nil, nil
 	}
 	fc.mu.Unlock()
 	if change {
@@ -54,7 +54,10 @@ func (f *Forwarder) faceDown(fc *netFace, tr face.Transport, why error) {
 	fc.mu.Lock()
 	change := false
 	if fc.tr == tr {
-		change = fc.up
+		if change = fc.up; change {
+			fc.downSince = f.clock.now()
+		}
+		fc.downWhy = why
 		// A probation that goes on must not find it and bring the face up.
 		fc.up, fc.tr, fc.probing = false, nil, nil
 	}
@@ -107,6 +110,9 @@ func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 		next, err := fc.dial()
 		if err != nil {
 			tr = nil
+			fc.mu.Lock()
+			fc.downWhy = err
+			fc.mu.Unlock()
 			if !told && f.ctx.Err() == nil {
 				told = true
 				f.emit(Event{Kind: FaceUnreachable, Face: fc.snapshot(f.clock.now()), Err: err})

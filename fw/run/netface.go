@@ -39,6 +39,8 @@ type netFace struct {
 	info        face.Info
 	persistency face.Persistency
 	up          bool
+	downSince   ndn.Time // while it is down
+	downWhy     error
 	gone        bool // destroyed
 	out         *face.Frames
 	touched     bool // in the touched list of somebody who will flush
@@ -305,6 +307,11 @@ func (fc *netFace) snapshot(now ndn.Time) FaceInfo {
 	i.Counters.Drops.OutQueue += c.OutQueue + c.OutShapeFull + c.OutShapeLost
 	if fc.up {
 		i.Counters.QueueBytes = fc.tr.QueueLen()
+	} else if !fc.gone {
+		i.DownFor = now.Sub(fc.downSince)
+		if fc.downWhy != nil {
+			i.DownWhy = fc.downWhy.Error()
+		}
 	}
 	i.Proven = !fc.dispensable(now)
 	if fc.expires() {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,6 +62,9 @@ func TestRefusedFaceIsNotTriedWithInterests(t *testing.T) {
 	if now.Up || ups.Load() != 0 || downs.Load() != 1 {
 		t.Fatalf("up %v, %d times up, %d down, with nobody there", now.Up, ups.Load(), downs.Load())
 	}
+	if now.DownFor < time.Second || !strings.Contains(now.DownWhy, "refused") {
+		t.Errorf("down for %v: %q", now.DownFor, now.DownWhy)
+	}
 	if spent := now.Counters.OutInterests - after.Counters.OutInterests; spent != 0 {
 		t.Errorf("%d Interests were spent on a face that was down", spent)
 	}
@@ -73,6 +77,9 @@ func TestRefusedFaceIsNotTriedWithInterests(t *testing.T) {
 	go func() { done <- peer.Serve(func(face.Transport) (face.Receiver, error) { return s, nil }) }()
 	defer func() { _ = peer.Close(); <-done }()
 	eventually(t, "the face to come up", func() bool { x, _ := f.Face(i.ID); return x.Up })
+	if x, _ := f.Face(i.ID); x.DownFor != 0 || x.DownWhy != "" {
+		t.Errorf("up, and down for %v: %q", x.DownFor, x.DownWhy)
+	}
 	eventually(t, "an Interest to arrive", func() bool { ask(); return s.interests.Load() > 0 })
 	if ups.Load() != 1 {
 		t.Errorf("%d times up", ups.Load())
@@ -119,4 +126,22 @@ func TestHearingEndsThePause(t *testing.T) {
 			t.Fatal("the Interest did not arrive")
 		}
 	}
+}
+
+// TestUnreachableFaceSaysWhy: a permanent face that never reached its peer is
+// listed, with the reason.
+func TestUnreachableFaceSaysWhy(t *testing.T) {
+	f := start(t, Options{})
+	i, err := f.CreateFace(FaceSpec{URI: "tcp4://" + freePort(t, "tcp"), Persistency: face.PersistencyPermanent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the reason", func() bool {
+		for _, x := range f.Faces() {
+			if x.ID == i.ID {
+				return !x.Up && x.DownFor > 0 && strings.Contains(x.DownWhy, "refused")
+			}
+		}
+		return false
+	})
 }

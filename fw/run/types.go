@@ -83,6 +83,10 @@ type FaceInfo struct {
 	Name        string
 	Persistency face.Persistency
 	Up          bool
+	// DownFor is how long it has been down, and DownWhy the latest reason: why
+	// its transport ended or could not be opened. Both are zero while it is up.
+	DownFor time.Duration
+	DownWhy string
 	// Proven is false for peers whose address may be forged: of a datagram
 	// listener, before they have shown that they receive what is sent there.
 	Proven bool

@@ -42,8 +42,24 @@ type faceJSON struct {
 	Flags       []string    `json:"flags"`
 	MarkAfterS  float64     `json:"congestion_interval_s,omitempty"`
 	MarkOver    uint64      `json:"congestion_threshold_bytes,omitempty"`
+	Down        *downJSON   `json:"down,omitempty"`
 	In          *trafficOut `json:"in,omitempty"`
 	Out         *trafficOut `json:"out,omitempty"`
+}
+
+// downJSON says since when and why a face is down; only this project's
+// forwarders tell.
+type downJSON struct {
+	ForS float64 `json:"for_s"`
+	Why  string  `json:"why,omitempty"`
+}
+
+func downOut(f *mgmt.FaceStatus) *downJSON {
+	ms, down := f.DownFor.Get()
+	if !down {
+		return nil
+	}
+	return &downJSON{ForS: float64(ms) / 1e3, Why: f.DownWhy}
 }
 
 type trafficOut struct {
@@ -69,8 +85,9 @@ func faceOut(f *mgmt.FaceStatus) faceJSON {
 		Persistency: nameOf(persistencies, f.Persistency), Link: nameOf(linkTypes, f.LinkType),
 		MTU: f.MTU.GetOr(0), ExpiresInS: float64(f.Expiration.GetOr(0)) / 1e3, Flags: faceFlagNames(f.Flags),
 		MarkAfterS: time.Duration(f.MarkInterval.GetOr(0)).Seconds(), MarkOver: f.MarkThreshold.GetOr(0),
-		In:  &trafficOut{f.InInterests, f.InData, f.InNacks, f.InBytes},
-		Out: &trafficOut{f.OutInterests, f.OutData, f.OutNacks, f.OutBytes},
+		Down: downOut(f),
+		In:   &trafficOut{f.InInterests, f.InData, f.InNacks, f.InBytes},
+		Out:  &trafficOut{f.OutInterests, f.OutData, f.OutNacks, f.OutBytes},
 	}
 }
 
@@ -88,6 +105,9 @@ func newFaceListCmd(f *ctlFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FACE]",
 		Short: "List faces, with what passed through them",
+		Long: `Lists the faces, with what passed through them. A permanent face stays in the
+list while its peer cannot be reached; the last column then says for how long and
+why.`,
 		Example: `  ndnpop ctl face list
   ndnpop ctl face list --scheme udp4 --json`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
@@ -122,7 +142,7 @@ func newFaceListCmd(f *ctlFlags) *cobra.Command {
 }
 
 func faceTable(w *tabwriter.Writer, list []mgmt.FaceStatus) {
-	fmt.Fprintln(w, "FACE\tREMOTE\tLOCAL\tPERSISTENCY\tMTU\tIN interests/data/nacks\tbytes\tOUT interests/data/nacks\tbytes\tFLAGS")
+	fmt.Fprintln(w, "FACE\tREMOTE\tLOCAL\tPERSISTENCY\tMTU\tIN interests/data/nacks\tbytes\tOUT interests/data/nacks\tbytes\tFLAGS\tDOWN")
 	for i := range list {
 		f := &list[i]
 		p := nameOf(persistencies, f.Persistency)
@@ -137,9 +157,16 @@ func faceTable(w *tabwriter.Writer, list []mgmt.FaceStatus) {
 		if names := faceFlagNames(f.Flags); len(names) > 0 {
 			flags = strings.Join(names, ",")
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d/%d/%d\t%s\t%d/%d/%d\t%s\t%s\n", f.FaceID, safe(f.URI), safe(f.LocalURI), p, mtu,
+		down := "-"
+		if ms, is := f.DownFor.Get(); is {
+			down = "for " + shortDuration(ms)
+			if f.DownWhy != "" {
+				down += ": " + safe(f.DownWhy)
+			}
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d/%d/%d\t%s\t%d/%d/%d\t%s\t%s\t%s\n", f.FaceID, safe(f.URI), safe(f.LocalURI), p, mtu,
 			f.InInterests, f.InData, f.InNacks, bytesText(f.InBytes),
-			f.OutInterests, f.OutData, f.OutNacks, bytesText(f.OutBytes), flags)
+			f.OutInterests, f.OutData, f.OutNacks, bytesText(f.OutBytes), flags, down)
 	}
 }
 
