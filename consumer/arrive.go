@@ -386,6 +386,10 @@ func (f *Fetch) refused(now ndn.Time, i int32, name ndn.Name) {
 	case f.obj.HasFinal && s.seg <= f.obj.Final && f.wrong(now, i, name):
 		return // it must be there, so this is somebody's lie, or the object has gone
 	}
+	if f.obj.HasFinal && s.seg <= f.obj.Final {
+		f.failSegment(now, i, fmt.Errorf("%w: the producer does not have %s any more (segment %d); it has changed, or gone", ErrNoContent, f.obj.Name, s.seg))
+		return
+	}
 	f.failSegment(now, i, fmt.Errorf("%w: the producer has no segment %d of %s", ErrNoContent, s.seg, f.obj.Name))
 }
 

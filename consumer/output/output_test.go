@@ -426,3 +426,17 @@ func FuzzJournal(f *testing.F) {
 		}
 	})
 }
+
+// TestStreamTellsWhyOnce: the message has the name that people know, and no
+// other one beside it.
+func TestStreamTellsWhyOnce(t *testing.T) {
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	defer f.Close()
+	err = NewStream(f, "standard output").Write([]byte("x"), consumer.Resume{})
+	if err == nil || !strings.HasPrefix(err.Error(), "write standard output: no space") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"syscall"
 
 	"ndnpop/consumer"
@@ -35,6 +36,11 @@ func (s *Stream) Write(p []byte, _ consumer.Resume) error {
 	case errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe):
 		return fmt.Errorf("write %s: %w", s.name, ErrNoReader)
 	default:
+		// The file's own name for itself says less.
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
 		return fmt.Errorf("write %s: %w", s.name, err)
 	}
 }

@@ -46,10 +46,9 @@ func remade(wire []byte, change func(*ndn.DataFields)) []byte {
 // cache answers with the wrong packet that it got for as long as nobody tells
 // it to forget that.
 type cache struct {
-	change   func(*ndn.DataFields)
-	wrong    map[string]bool
-	forgot   int
-	poisoned int // packets that are still to be poisoned
+	change func(*ndn.DataFields)
+	wrong  map[string]bool
+	forgot int
 }
 
 func (c *cache) use(s *server) {

@@ -165,6 +165,10 @@ func completeWith(c *cobra.Command, flag string, choices []string) {
 	}
 }
 
+// interestRoom is what an Interest needs beside the name that cat is given: the
+// components that tell version and segment, and its other fields.
+const interestRoom = 200
+
 // plan checks the flags.
 func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 	n, err := ndn.ParseName(name)
@@ -173,6 +177,9 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 	}
 	if len(n) == 0 {
 		return nil, errors.New("the name is empty")
+	}
+	if len(n) > ndn.MaxPacketSize-interestRoom {
+		return nil, fmt.Errorf("the name has %d bytes, which leaves no room for it in a packet", len(n))
 	}
 	p := &catPlan{fetch: consumer.DefaultConfig(n)}
 	cfg := &p.fetch
