@@ -209,6 +209,9 @@ func FuzzReadTL(f *testing.F) {
 	f.Add(unhex(f, "08 ff ffffffffffffffff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		typ, l, n, err := ReadTL(b)
+		if typ2, l2, n2, err2 := readTLSlow(b); typ != typ2 || l != l2 || n != n2 || err != err2 {
+			t.Fatalf("% x: %d %d %d %v, without shortcuts %d %d %d %v", b, typ, l, n, err, typ2, l2, n2, err2)
+		}
 		if err != nil {
 			return
 		}
@@ -220,6 +223,33 @@ func FuzzReadTL(f *testing.F) {
 			t.Fatal("the value lies outside the buffer")
 		}
 	})
+}
+
+// TestReadTLShortcuts: headers that are read without the general decoder are
+// read as it does.
+func TestReadTLShortcuts(t *testing.T) {
+	lengths := []int{0, 1, 2, 3, 4, 5, 252, 253, 254, 255, 256, 257, 258, 300}
+	for _, typ := range []byte{0, 1, 6, 252, 253, 254, 255} {
+		for second := range 256 {
+			for _, third := range []byte{0, 1, 255} {
+				for _, fourth := range []byte{0, 5, 252, 253, 254, 255} {
+					for _, n := range lengths {
+						b := make([]byte, 300)
+						copy(b, []byte{typ, byte(second), third, fourth})
+						b = b[:n]
+						gotT, gotL, gotN, err := ReadTL(b)
+						wantT, wantL, wantN, wantErr := readTLSlow(b)
+						if gotT != wantT || gotL != wantL || gotN != wantN || err != wantErr {
+							t.Fatalf("% x of %d bytes: %d %d %d %v, want %d %d %d %v", b[:min(4, n)], n, gotT, gotL, gotN, err, wantT, wantL, wantN, wantErr)
+						}
+						if tt, l, ok := shortTL(b); ok && (tt != wantT || l != wantL || wantN != 2) {
+							t.Fatalf("% x of %d bytes: short %d %d", b[:min(4, n)], n, tt, l)
+						}
+					}
+				}
+			}
+		}
+	}
 }
 
 func TestPutNat(t *testing.T) {
