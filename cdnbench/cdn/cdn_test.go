@@ -17,6 +17,8 @@ import (
 	"ndnpop/cdnbench"
 	"ndnpop/cdnbench/emunet"
 	"ndnpop/internal/testbin"
+	"ndnpop/mgmt"
+	"ndnpop/mgmt/client"
 )
 
 func TestMain(m *testing.M) { os.Exit(testbin.Main(m)) }
@@ -287,6 +289,56 @@ func TestNDNArm(t *testing.T) {
 	for _, h := range top.Hosts {
 		if p, err := h.Processes(); err != nil || len(p) > 0 {
 			t.Errorf("left at %s: %v, %v", h.Name(), p, err)
+		}
+	}
+}
+
+// TestLinksAgree: forwarders as they come repair what their links lose, without a
+// word of configuration, and not where it is turned off.
+func TestLinksAgree(t *testing.T) {
+	if err := emunet.Supported(); err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	top, err := NewTopology(t.TempDir(), cdnbench.Options{Ndnpop: testbin.Ndnpop(t), Log: io.Discard}, Layout{Seed: 1, Sizes: []int64{400_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
+	for _, off := range []bool{false, true} {
+		a, err := startNDN(ctx, top, ndnConfig{strategy: "failover", pipeline: "cubic", unrepaired: off})
+		if err != nil {
+			t.Fatal(err)
+		}
+		arm := a.(*ndnArm)
+		r, err := arm.Fetch(ctx, Fetch{Object: top.Objects[0]})
+		if err != nil || r.Err != nil {
+			t.Fatal(err, r.Err)
+		}
+		uri := arm.routes(Client)[0].uri()
+		reliable := func() (on bool) {
+			err := arm.manage(ctx, Client, func(ctx context.Context, c *client.Client) error {
+				b, err := c.Dataset(ctx, "faces", "list", nil)
+				if err != nil {
+					return err
+				}
+				faces, err := mgmt.ParseFaceStatuses(b)
+				for _, f := range faces {
+					on = on || f.URI == uri && f.Flags&mgmt.FaceReliability != 0
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return on
+		}
+		if reliable() == off {
+			t.Errorf("turned off %v: the client's link repairs %v", off, !off)
+		}
+		if err := arm.Stop(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
