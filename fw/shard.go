@@ -134,7 +134,7 @@ func (s *Shard) Receive(now ndn.Time, in ndn.FaceID, p *ndn.Packet) {
 // stage is how many packets ReceiveBatch looks up ahead at once: enough for
 // the processor to wait for all of them together, and few enough that what was
 // fetched is still there when its turn comes.
-const stage = 32
+const stage = table.MaxAhead
 
 // ReceiveBatch takes packets from one face, with the same effect as Receive
 // of one after the other. In large tables it is cheaper: what they will need is

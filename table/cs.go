@@ -125,7 +125,7 @@ func (cs *CS) Info() CSInfo {
 	return i
 }
 
-// Ahead reads the cells that searches for hashes will, so that the processor
+// Ahead reads the cells that searches for at most MaxAhead hashes will, so that the processor
 // waits for all of them at once.
 func (cs *CS) Ahead(hashes []uint64) {
 	if cs.index.isFar() {

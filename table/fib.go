@@ -64,7 +64,7 @@ func (f *FIB) Longest(hashes []uint64, n ndn.Name) *FibEntry {
 	return &f.set.slab.at(slot).value
 }
 
-// Ahead reads what Longest will for at most 32 names, each given by the hashes
+// Ahead reads what Longest will for at most MaxAhead names, each given by the hashes
 // of its prefixes, so that the processor waits for all of it at once.
 func (f *FIB) Ahead(names [][]uint64) { f.set.ahead(names) }
 

@@ -236,10 +236,10 @@ func (p *PIT) Free() int { return p.cfg.MaxEntries - p.load }
 // Config returns the limits in force.
 func (p *PIT) Config() PITConfig { return p.cfg }
 
-// aheadMax is how many look-ups are made ahead at once.
-const aheadMax = 32
+// MaxAhead is how many look-ups may be made ahead at once.
+const MaxAhead = 32
 
-// Ahead reads what searches for at most 32 hashes will, the entries too if they
+// Ahead reads what searches for at most MaxAhead hashes will, the entries too if they
 // are likely to be there, so that the processor waits for all of it at once.
 func (p *PIT) Ahead(hashes []uint64, entries bool) {
 	if !p.index.isFar() {
@@ -247,7 +247,7 @@ func (p *PIT) Ahead(hashes []uint64, entries bool) {
 	}
 	x := p.index.ahead(hashes)
 	if entries {
-		var room [aheadMax]uint32
+		var room [MaxAhead]uint32
 		for _, slot := range p.index.first(room[:0], hashes) {
 			e := p.slab.at(slot)
 			x += e.Hash + uint64(len(e.Out)) + e.Arrived + uint64(e.Strategy) + uint64(e.in0[0].Face) +

@@ -76,7 +76,7 @@ func (p *prefixes[T]) ahead(names [][]uint64) {
 	x := uint64(0)
 	for m := p.mask &^ 1; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros64(m)
-		var hashes [aheadMax]uint64
+		var hashes [MaxAhead]uint64
 		n := 0
 		for _, h := range names {
 			if l < len(h) {
@@ -85,7 +85,7 @@ func (p *prefixes[T]) ahead(names [][]uint64) {
 			}
 		}
 		x += p.index.ahead(hashes[:n])
-		var room [aheadMax]uint32
+		var room [MaxAhead]uint32
 		for _, slot := range p.index.first(room[:0], hashes[:n]) {
 			e := p.slab.at(slot)
 			x += e.hash + uint64(len(e.name)) + uint64(e.len)
