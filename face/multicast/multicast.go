@@ -5,6 +5,7 @@
 package multicast
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -106,11 +107,16 @@ func open(i *net.Interface, to netip.AddrPort, o Options) (*transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx, err := net.ListenUDP(family, net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, 0)))
+	var bind net.ListenConfig
+	if from.Is6() {
+		bind.Control = early
+	}
+	conn, err := bind.ListenPacket(context.Background(), family, netip.AddrPortFrom(from, 0).String())
 	if err != nil {
 		_ = rx.Close()
 		return nil, err
 	}
+	tx := conn.(*net.UDPConn)
 	t := &transport{rx: rx, tx: tx, to: to, seed: maphash.MakeSeed()}
 	err = errors.Join(onlyOwn(rx, to.Addr().Is4()), sendOn(tx, i, to.Addr().Is4(), o.Loop))
 	raw, rawErr := tx.SyscallConn()

@@ -1,12 +1,15 @@
 package multicast_test
 
 import (
+	"net"
 	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ndnpop/face/multicast"
 )
 
 // dummy is an interface of the namespace, whose other end is there too. IPv6 multicast
@@ -27,5 +30,33 @@ func namespace(t *testing.T) {
 		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
 			t.Skipf("ip %s: %v: %s", c, err, out)
 		}
+	}
+}
+
+// TestTentative: a face can be made while the host still asks whether anybody
+// else has the interface's address.
+func TestTentative(t *testing.T) {
+	namespace(t)
+	for _, c := range []string{
+		"addr flush dev " + dummy,
+		"addr add fe80::2/64 dev " + dummy, // tentative for a second
+	} {
+		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
+			t.Skipf("ip %s: %v: %s", c, err, out)
+		}
+	}
+	i, err := net.InterfaceByName(dummy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := multicast.Open(i, group6, multicast.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uri := tr.Info().LocalURI; !strings.HasPrefix(uri, "udp6://[fe80::2%"+dummy+"]:") {
+		t.Errorf("sends from %s", uri)
+	}
+	if err := tr.Close(); err != nil {
+		t.Error(err)
 	}
 }

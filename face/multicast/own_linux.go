@@ -3,6 +3,7 @@ package multicast
 import (
 	"errors"
 	"net"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +24,18 @@ func onlyOwn(c *net.UDPConn, v4 bool) error {
 	err = raw.Control(func(fd uintptr) { inner = unix.SetsockoptInt(int(fd), level, option, 0) })
 	if errors.Is(inner, unix.ENOPROTOOPT) && !v4 {
 		inner = nil // Linux before 4.20; a link-local group binds to the interface anyway
+	}
+	return errors.Join(err, inner)
+}
+
+// early lets a socket be bound to an address that its host has not yet made sure
+// of: an IPv6 address is tentative for a second or more after its interface came
+// up (RFC 4862, 5.4), which at boot is when forwarders start.
+func early(_, _ string, c syscall.RawConn) error {
+	var inner error
+	err := c.Control(func(fd uintptr) { inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1) })
+	if errors.Is(inner, unix.ENOPROTOOPT) {
+		inner = nil // Linux before 4.15
 	}
 	return errors.Join(err, inner)
 }
