@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -404,7 +405,13 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 			{Faces: "any", TrustAnchors: []string{"root"}},
 		}}, map[string][]byte{"root": root.cert}), silent: true}
 		defer w.stop()
-		w.s.keys[anywhere].nonce = rand.New(rand.NewPCG(1, 2)).Uint32
+		var mu sync.Mutex
+		rng := rand.New(rand.NewPCG(1, 2))
+		w.s.keys[anywhere].nonce = func() uint32 {
+			mu.Lock()
+			defer mu.Unlock()
+			return rng.Uint32()
+		}
 		face := func(id ndn.FaceID, host int, proven bool) ndn.FaceID {
 			f := *w.f.faces[remoteFace]
 			f.ID, f.Proven = id, proven
@@ -450,15 +457,20 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 			}
 		}
 		t.Logf("a stranger got through at try %d", tries)
-		if n := len(w.s.keys[anywhere].jobs); n > maxKeys || len(w.s.keys[anywhere].list) != n {
+		strangers := w.s.keys[anywhere]
+		strangers.mu.Lock()
+		if n := len(strangers.jobs); n > maxKeys || len(strangers.list) != n {
 			t.Errorf("%d keys at a time", n)
 		}
+		strangers.mu.Unlock()
 		time.Sleep(strangerTime)
 		w.settle()
 		for _, c := range w.s.keys {
+			c.mu.Lock()
 			if len(c.jobs)+len(c.peers)+len(c.asked)+len(c.list) != 0 {
 				t.Errorf("left behind: %d jobs, %d peers, %d asked", len(c.jobs), len(c.peers), len(c.asked))
 			}
+			c.mu.Unlock()
 		}
 	})
 }
