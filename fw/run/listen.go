@@ -41,7 +41,7 @@ type listener struct {
 	members []*netFace
 	hosts   map[netip.Prefix]int // faces of each host, of streams
 	refused uint64
-	turns   bucket // of places that are taken from who is not idle
+	turns   bucket // of faces for new datagram peers
 }
 
 // Listen serves a listener and owns it. Its peers become on-demand faces.
@@ -53,7 +53,8 @@ func (f *Forwarder) Listen(l face.Listener, o ListenOptions) error {
 		o.IdleTimeout = 10 * time.Minute
 	}
 	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI()), hosts: make(map[netip.Prefix]int)}
-	s.turns = bucket{rate: crowdTurns * int64(o.MaxFaces), burst: int64(o.MaxFaces)}
+	places := int64(max(o.MaxFaces, crowdLeast))
+	s.turns = bucket{rate: crowdTurns * places, burst: places}
 	if a := &s.opts.Allowance; !s.streams && a.Rate >= 0 {
 		a.defaults()
 		s.total = &shared{bucket: bucket{rate: a.Total, burst: max(a.Total, a.Burst)}}
@@ -133,13 +134,15 @@ func hostOf(uri string) netip.Prefix {
 }
 
 // When a listener has too many faces, makeRoom looks at so many of them for the
-// one that is worth the least. One that has been idle for crowdIdle goes at
-// once, others no faster than crowdTurns times all of them in a second: so the
-// work is bounded, and who has got a place has it for a while.
+// one that is worth the least. New datagram peers get faces no faster than
+// crowdTurns times all of them in a second, and crowdLeast in any case: so the
+// work is bounded that forged addresses can cause, whether their faces stay or
+// end by an ICMP error at once, and who has got a place has it for a while.
 const (
 	crowdSample = 32
 	crowdIdle   = time.Second
-	crowdTurns  = 4
+	crowdTurns  = 2
+	crowdLeast  = 64
 )
 
 // makeRoom ends a datagram face if there are too many, of a few at random the
@@ -171,9 +174,6 @@ func (l *listener) makeRoom() {
 			victim, least, last = fc, worth, fc.lastIn
 		}
 		fc.mu.Unlock()
-	}
-	if victim != nil && now.Sub(last) < crowdIdle && !l.turns.take(now, 1) {
-		victim = nil
 	}
 	f.mu.Unlock()
 	if victim != nil {
@@ -234,6 +234,15 @@ func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 		l.makeRoomFor(n.uri)
 	} else {
 		n.mtu = l.opts.MTU
+		f.mu.Lock()
+		turn := l.turns.take(f.clock.now(), 1)
+		if !turn {
+			l.refused++
+		}
+		f.mu.Unlock()
+		if !turn {
+			return nil, ErrTooManyFaces
+		}
 		l.makeRoom()
 	}
 	// The transport's goroutine ends with Closed.
