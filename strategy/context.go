@@ -284,6 +284,28 @@ func (c *Context) send(f ndn.FaceID, fresh bool) Refusal {
 // discovery (self-learning).
 func (c *Context) NonDiscovery() { c.non = true }
 
+// ResendDuplicates sends the Interest again to the next hops that have refused
+// it as a duplicate, once, when nothing is pending and the face of another
+// upstream has gone down: the copy that they had seen is lost. It reports whether
+// any was sent. It is for strategies that send to several next hops at once.
+func (c *Context) ResendDuplicates() (sent bool) {
+	lost := false
+	for i := range c.Outs() {
+		o := &c.Outs()[i]
+		lost = lost || o.Failed && o.Reason == ndn.NackNone
+	}
+	if !lost || c.PendingOut() || len(c.Ins()) == 0 {
+		return false
+	}
+	for _, h := range c.NextHops() {
+		if o := c.Out(h.Face); o != nil && o.Reason == ndn.NackDuplicate && o.Sends == 1 {
+			c.ExplainCost(h.Face, "refused as a duplicate of one that is lost")
+			sent = c.Send(h.Face) == Sent || sent
+		}
+	}
+	return sent
+}
+
 // Nack answers one downstream and removes it from those that wait. It reports
 // whether it was waiting. NoRoute becomes Congestion where it was the queue of
 // a next hop that refused the Interest: there is a route.

@@ -5,7 +5,8 @@
 // NFD's neither sends nor heeds Nacks since its version 22.02. Here they are
 // collected from all upstreams, and the least severe then goes down; without a
 // next hop the answer is Nack NoRoute, and an Interest that loops gets Nack
-// Duplicate.
+// Duplicate. An upstream that refused an Interest as a duplicate is asked once
+// more when the upstream that had the other copy is lost.
 package multicast
 
 import (
@@ -44,9 +45,20 @@ func (m *multicast) Interest(c *strategy.Context, ev *strategy.Interest) {
 // Data implements strategy.Strategy.
 func (m *multicast) Data(*strategy.Context, *strategy.Data) {}
 
+// Nack implements strategy.NackHandler.
+func (m *multicast) Nack(c *strategy.Context, _ *strategy.Nack) {
+	if !c.ResendDuplicates() {
+		c.PassNacks()
+	}
+}
+
 // NextHop implements strategy.NextHopHandler.
 func (m *multicast) NextHop(c *strategy.Context, ev *strategy.NextHop) {
-	if !c.HasEntry() || ev.Change == strategy.HopDown {
+	if !c.HasEntry() {
+		return
+	}
+	if ev.Change == strategy.HopDown {
+		c.ResendDuplicates()
 		return
 	}
 	for _, h := range c.NextHops() {

@@ -131,14 +131,20 @@ func (l *learner) Nack(c *strategy.Context, ev *strategy.Nack) {
 	if c.PendingOut() || len(c.Ins()) == 0 {
 		return
 	}
-	// Nothing is left to wait for. Nobody was asked who was not on a route:
-	// discover, if that is wanted.
-	if e := l.entries.Get(c); e.in && !e.out {
+	e := l.entries.Get(c)
+	if e.in && !e.out {
+		// Nothing is left to wait for, and nobody was asked who was not on a
+		// route.
 		if l.broadcast(c, e); e.out {
 			return
 		}
 	}
-	c.PassNacks()
+	if !e.out {
+		c.NonDiscovery()
+	}
+	if !c.ResendDuplicates() {
+		c.PassNacks()
+	}
 }
 
 // NextHop implements strategy.NextHopHandler. When the last next hop of an

@@ -181,22 +181,42 @@ func TestRandomFailures(t *testing.T) {
 	})
 }
 
-// TestRandomChanges: the same while one strategy follows the other.
-func TestRandomChanges(t *testing.T) {
-	names := []string{}
-	for _, f := range Builtin() {
-		names = append(names, f.Name)
-	}
+// TestRandomDeaths: what dies and says so is no loss with any strategy, as long
+// as another path lives.
+func TestRandomDeaths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newScenario(t, rapid.SampledFrom(names).Draw(t, "first"))
+		s := newScenario(t, rapid.SampledFrom(names()).Draw(t, "strategy"))
+		for range rapid.IntRange(1, 12).Draw(t, "events") {
+			s.upset(t, []string{"down", "up", "restart", "cost", "slower"})
+		}
+		s.end(t, 40)
+		for _, f := range s.flows {
+			if st := f.Stats(); st.Retransmissions > 0 || st.Nacks > 0 {
+				t.Errorf("%d repeated, %d Nacks", st.Retransmissions, st.Nacks)
+			}
+		}
+	})
+}
+
+// TestRandomChanges: failures of all kinds while one strategy follows the other.
+func TestRandomChanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newScenario(t, rapid.SampledFrom(names()).Draw(t, "first"))
 		for range rapid.IntRange(0, 12).Draw(t, "events") {
 			s.upset(t, slices.DeleteFunc(slices.Clone(upsets), func(u string) bool { return u == "last down" }))
 		}
 		for range rapid.IntRange(0, 8).Draw(t, "changes") {
 			at := time.Duration(rapid.IntRange(1, int(calm/ms)).Draw(t, "change at")) * ms
-			name := rapid.SampledFrom(names).Draw(t, "to")
+			name := rapid.SampledFrom(names()).Draw(t, "to")
 			s.top.At(at, func() { s.fan.Router.SetStrategy(strategytest.Prefix, name) })
 		}
 		s.end(t, 40)
 	})
+}
+
+func names() (list []string) {
+	for _, f := range Builtin() {
+		list = append(list, f.Name)
+	}
+	return list
 }
