@@ -106,7 +106,7 @@ func newBenchRunCmd(e *env) *cobra.Command {
 		Short: "Run experiments and write their reports",
 		Long: `Runs experiments and writes DIR/SCENARIO/ with result.json, samples.csv, report.md and
 plots for each, and DIR/index.html, one page with all results below DIR.
-Exits with 1 when a figure misses its band, and says which.
+Exits with 1 when a figure misses its band or an arm fails, and says which.
 papers, cdn and all are groups of scenarios (see bench list). What runs in virtual
 time is the same on any machine for the same --seed.
 
@@ -116,7 +116,7 @@ takes the program that the environment variable NDND names.
 The cdn experiments need Linux and root, for network namespaces. Where Apache
 Traffic Server, nginx, Apache httpd or curl are absent they install the Debian
 packages trafficserver, trafficserver-experimental-plugins, nginx, apache2-bin and
-curl, whose services are neither started nor enabled. Everything that they start
+curl, before anything runs; their services are neither started nor enabled. Everything that they start
 runs in the namespaces, from configuration of their own, and ends with the run; if
 the run is killed, the next one removes what it left.`,
 		Example: "  ndnpop bench run dataplane --out results --runs 5",
