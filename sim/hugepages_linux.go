@@ -10,8 +10,8 @@ import (
 // HugePages has the next so many bytes that the heap of this process grows by
 // backed with huge pages, where the kernel leaves that to programs
 // (/sys/kernel/mm/transparent_hugepage/enabled: madvise). A network of hundreds
-// of nodes or more, whose memory each event finds cold, then runs a tenth
-// faster or more. Call it once, before the networks are made, with what they
+// of nodes or more, whose memory each event finds cold, then takes about a tenth
+// less time. Call it once, before the networks are made, with what they
 // will need: the memory is taken when it is used, in pieces of 2 MiB.
 func HugePages(bytes int) error {
 	b := make([]byte, bytes)
