@@ -116,9 +116,9 @@ takes the program that the environment variable NDND names.
 The cdn experiments need Linux and root, for network namespaces. Where Apache
 Traffic Server, nginx, Apache httpd or curl are absent they install the Debian
 packages trafficserver, trafficserver-experimental-plugins, nginx, apache2-bin and
-curl, before anything runs; their services are neither started nor enabled. Everything that they start
-runs in the namespaces, from configuration of their own, and ends with the run; if
-the run is killed, the next one removes what it left.`,
+curl, before anything runs; their services are neither started nor enabled.
+Everything that they start runs in the namespaces, from configuration of their own,
+and ends with the run; if the run is killed, the next one removes what it left.`,
 		Example: "  ndnpop bench run dataplane --out results --runs 5",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) (err error) {
