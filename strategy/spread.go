@@ -17,6 +17,9 @@ import (
 // timer that is due at once: when that fires, all others of the same moment
 // have joined, and Turn tells when this one's is. New Interests meanwhile line
 // up behind (Follow): Data that overtake others look like losses to a consumer.
+//
+// Timers may fire later than they are due. When somebody joined is therefore
+// what Timer.At says, not the time at which the timer is handled.
 type Spread struct {
 	at    ndn.Time
 	n     uint32
@@ -35,17 +38,17 @@ func (s *Spread) Join(now ndn.Time) uint32 {
 	return s.n - 1
 }
 
-// Turn is the time until the turn of a place among all that have joined now,
-// of which the round-trip time was as given.
-func (s *Spread) Turn(now ndn.Time, place uint32, rtt time.Duration) time.Duration {
-	if s.at != now || place >= s.n {
+// Turn is the time from now until the turn of a place among all that joined at
+// a time, of which the round-trip time was as given.
+func (s *Spread) Turn(now, joined ndn.Time, place uint32, rtt time.Duration) time.Duration {
+	if s.at != joined || place >= s.n {
 		return 0 // forgotten meanwhile
 	}
 	s.span = rtt
 	s.gap = rtt / time.Duration(s.n)
-	wait := s.gap * time.Duration(place)
-	s.until = max(s.until, now.Add(wait))
-	return wait
+	turn := joined.Add(s.gap * time.Duration(place))
+	s.until = max(s.until, turn)
+	return max(0, turn.Sub(now))
 }
 
 // Follow is the time until the turn of an Interest that is new, zero when none

@@ -17,9 +17,13 @@ func TestSpread(t *testing.T) {
 		}
 	}
 	for i := range uint32(4) {
-		if w := s.Turn(1000, i, 40*ms); w != time.Duration(i)*10*ms {
+		if w := s.Turn(1000, 1000, i, 40*ms); w != time.Duration(i)*10*ms {
 			t.Errorf("turn %d after %v", i, w)
 		}
+	}
+	// A timer that is late takes nothing off the turns.
+	if w := s.Turn(1000+5e6, 1000, 1, 40*ms) + s.Turn(1000+5e6, 1000, 0, 40*ms); w != 5*ms {
+		t.Errorf("5 ms later, %v", w)
 	}
 	// Who comes next goes behind the last one, up to the time that all take.
 	for _, want := range []time.Duration{35, 40, 45, 0} {
@@ -36,7 +40,7 @@ func TestSpread(t *testing.T) {
 	if p := s.Join(2000); p != 0 {
 		t.Errorf("place %d at another time", p)
 	}
-	if w := s.Turn(3000, 0, 40*ms) + s.Turn(2000, 7, 40*ms); w != 0 {
+	if w := s.Turn(3000, 3000, 0, 40*ms) + s.Turn(2000, 2000, 7, 40*ms); w != 0 {
 		t.Errorf("unknown places wait %v", w)
 	}
 }

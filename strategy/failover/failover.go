@@ -255,7 +255,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 		if h.rtt.N == 0 {
 			rtt = f.silence.Unknown / 4
 		}
-		e.timer = c.Arm(st.spread.Turn(c.Now(), e.place, rtt), tagTurn)
+		e.timer = c.Arm(st.spread.Turn(c.Now(), ev.At, e.place, rtt), tagTurn)
 		return
 	case tagTurn:
 		e.queued = false

@@ -107,16 +107,22 @@ func TestBlackHoleIsTransparent(t *testing.T) {
 }
 
 func TestOutstandingIsResentAsItWasSent(t *testing.T) {
-	for name, die := range map[string]func(*strategytest.Hop){
-		"black hole": func(h *strategytest.Hop) { h.Silent = true },
-		"kill":       func(h *strategytest.Hop) { h.Down() },
+	kill := func(h *strategytest.Hop) { h.Down() }
+	for name, x := range map[string]struct {
+		die  func(*strategytest.Hop)
+		late time.Duration
+	}{
+		"black hole":       {func(h *strategytest.Hop) { h.Silent = true }, 0},
+		"kill":             {kill, 0},
+		"kill in a daemon": {kill, 50 * time.Microsecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := recorder(t)
+			r.Late = x.late
 			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
 			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
 			con := r.AddConsumer(strategytest.Consumer{Window: 50})
-			r.At(time.Second, func() { die(a) })
+			r.At(time.Second, func() { x.die(a) })
 			r.Run(1100 * ms)
 			strategytest.CheckNonces(t, r)
 			var at []time.Duration

@@ -137,9 +137,9 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 				o.undo = before
 			}
 		}
-		n.turn(c, st, p, l)
+		n.turn(c, st, p, l, ev.At)
 	case tagPlace:
-		n.turn(c, st, p, l)
+		n.turn(c, st, p, l, ev.At)
 	case tagTurn:
 		n.again(c, p)
 	}
@@ -157,12 +157,12 @@ func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
 }
 
 // turn arms the timer for an Interest's turn among those that go elsewhere.
-func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
+func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life, joined ndn.Time) {
 	rtt := l.rtt.Smooth
 	if l.rtt.N == 0 {
 		rtt = n.silence.Unknown / 16
 	}
-	wait := st.spread.Turn(c.Now(), p.place, rtt)
+	wait := st.spread.Turn(c.Now(), joined, p.place, rtt)
 	if wait == 0 {
 		n.again(c, p)
 		return

@@ -185,3 +185,31 @@ func TestLongerPathIsNotSilent(t *testing.T) {
 		})
 	}
 }
+
+// TestReplicaThatGoesIsLeftInTurn: what was outstanding there goes elsewhere over
+// a round-trip time, however late a daemon's timers are.
+func TestReplicaThatGoesIsLeftInTurn(t *testing.T) {
+	for _, late := range []time.Duration{0, 50 * time.Microsecond} {
+		r := recorder(t)
+		r.Late = late
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+		con := r.AddConsumer(strategytest.Consumer{Window: 50})
+		r.At(sec, a.Down)
+		r.Run(1100 * ms)
+		var at []time.Duration
+		for _, s := range r.Sends {
+			if s.Hop == b && s.Again {
+				at = append(at, s.At)
+			}
+		}
+		if len(at) != 50 || con.Lost > 0 {
+			t.Fatalf("%d sent again, %d lost", len(at), con.Lost)
+		}
+		for i := 1; i < 50; i++ {
+			if d := at[i] - at[i-1]; d < 300*time.Microsecond || d > 500*time.Microsecond {
+				t.Errorf("timers %v late: %d %v after the one before", late, i, d)
+			}
+		}
+	}
+}

@@ -27,10 +27,14 @@ type Recorder struct {
 	Refused map[strategy.Refusal]int
 	// Watch, if set, sees every decision as it is taken.
 	Watch func(at time.Duration, d *strategy.Decision)
+	// Late is after which time timers fire that are armed to fire at once, as a
+	// daemon's do.
+	Late time.Duration
 
 	shard  *fw.Shard
 	prefix ndn.Name
 	now    ndn.Time
+	served ndn.Time // when timers fire that are due already; 0 without them
 	queue  queue
 	rng    *rand.Rand
 	hops   []*Hop
@@ -140,11 +144,17 @@ func (r *Recorder) Run(until time.Duration) {
 	for {
 		at := r.queue.next()
 		d := r.shard.Deadline()
+		if d <= r.now {
+			if r.served == 0 {
+				r.served = r.now.Add(r.Late)
+			}
+			d = r.served
+		}
 		if min(at, d) > end {
 			break
 		}
 		if d <= at {
-			r.now = max(r.now, d)
+			r.now, r.served = max(r.now, d), 0
 			r.shard.Tick(r.now)
 			continue
 		}
