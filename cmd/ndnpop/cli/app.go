@@ -39,13 +39,29 @@ func dialer(transport string) (uri string, open func() (face.Server, error), err
 	return uri, func() (face.Server, error) { return dial.Open(uri) }, nil
 }
 
-// checkServed refuses names that are forwarders' own: no application gets the
-// Interests for them.
+// checkServed refuses names that are forwarders' own, as no application gets the
+// Interests for them, and names that are too long.
 func checkServed(name ndn.Name) error {
 	for _, own := range []ndn.Name{mgmt.Localhost(), mgmt.Localhop()} {
 		if name.HasPrefix(own) {
 			return fmt.Errorf("%s is a name of the forwarder itself; choose one that is not below %s", name, own)
 		}
+	}
+	return checkLength(name)
+}
+
+// checkLength refuses names that forwarders drop without a word once the
+// components are added that lead to a segment: keyword, version and number, or
+// the number alone where the name has a version.
+func checkLength(name ndn.Name) error {
+	n, added := name.Len(), 3
+	if last, ok := name.At(n - 1); ok {
+		if _, versioned := last.NumberAs(ndn.TypeVersion); versioned {
+			added = 1
+		}
+	}
+	if n+added > ndn.MaxComponents {
+		return fmt.Errorf("the name has %d components, and %d are added to it; forwarders take at most %d", n, added, ndn.MaxComponents)
 	}
 	return nil
 }

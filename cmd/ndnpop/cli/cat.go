@@ -181,6 +181,9 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 	if len(n) > ndn.MaxPacketSize-interestRoom {
 		return nil, fmt.Errorf("the name has %d bytes, which leaves no room for it in a packet", len(n))
 	}
+	if err := checkLength(n); err != nil {
+		return nil, err
+	}
 	p := &catPlan{fetch: consumer.DefaultConfig(n)}
 	cfg := &p.fetch
 	cfg.NoDiscovery, cfg.Fresh, cfg.IgnoreMarks, cfg.PathTags = f.noDiscovery, f.fresh, f.ignoreMarks, f.pathTag

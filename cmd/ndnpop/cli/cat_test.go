@@ -190,6 +190,7 @@ func TestCatFailures(t *testing.T) {
 		{"bad name", []string{"/%zz"}, exitUsage, "name"},
 		{"empty name", []string{"/"}, exitUsage, "empty"},
 		{"long name", []string{"/" + strings.Repeat("x", 8700)}, exitUsage, "no room"},
+		{"deep name", []string{strings.Repeat("/x", 30)}, exitUsage, "at most 32"},
 		{"bad flag", []string{"/x", "--nonsense"}, exitUsage, "--nonsense"},
 		{"bad verify", []string{"/x", "--verify", "maybe"}, exitUsage, "none, digest"},
 		{"bad progress", []string{"/x", "--progress", "maybe"}, exitUsage, "auto, always, never"},

@@ -203,6 +203,7 @@ func TestPutFails(t *testing.T) {
 		{[]string{"/x", f, "-s=0"}, exitUsage, "the smallest is 1"},
 		{[]string{"/x", f, "-s=9000"}, exitUsage, "the largest is 85"},
 		{[]string{"/x/" + strings.Repeat("n", 8700), f}, exitUsage, "no room for content"},
+		{[]string{strings.Repeat("/x", 30), f}, exitUsage, "at most 32"},
 		{[]string{"/x", f, "-f=-1"}, exitUsage, "freshness"},
 		{[]string{"/x", f, "--manifest=always"}, exitUsage, "choose one of also, only, none"},
 		{[]string{"/x", f, "--manifest=only"}, exitUsage, "needs --sign key:NAME"},
