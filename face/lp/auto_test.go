@@ -1,6 +1,7 @@
 package lp
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -32,8 +33,11 @@ func TestAutoMeetsAuto(t *testing.T) {
 		}
 		now, acks := tick(t, b)
 		receive(t, a, now, acks)
-		if !a.Reliable() {
+		if !a.Reliable() || !a.rel.heard || !b.rel.heard {
 			t.Fatal("an acknowledgement did not turn it on")
+		}
+		if a.reas.cfg.Timeout < repairTime || b.reas.cfg.Timeout < repairTime {
+			t.Error("fragments do not wait for repair")
 		}
 		// What is lost now is repaired, both ways.
 		for _, l := range [][2]*Link{{a, b}, {b, a}} {
@@ -91,8 +95,13 @@ func TestAutoIsOverruled(t *testing.T) {
 	if !b.Reliable() {
 		t.Error("off although it is left to the peer")
 	}
+	send(t, b, 3, interest(3), nil)
 	tx := b.rel.next
+	b.mark.slow = true
 	b.SetReliable(false)
+	if b.mark.slow {
+		t.Error("a queue is known of no acknowledgements")
+	}
 	b.SetReliable(true)
 	if b.rel.next < tx {
 		t.Error("numbers of transmissions are used again")
@@ -194,5 +203,110 @@ func TestDelayIsMarked(t *testing.T) {
 	marks(queued, 2*delayPeriod)
 	if n := marks(queued, time.Second); n > 0 {
 		t.Errorf("%d marks on a path that is longer now", n)
+	}
+}
+
+// A queue that was there before the link failed is not marked on what is sent
+// when nothing has been under way for long.
+func TestOldDelayIsForgotten(t *testing.T) {
+	cfg := Config{Reliability: Reliability{On: true, AckDelay: -1}}
+	a, b := New(cfg), New(cfg)
+	now := 1 * ms
+	var way []*face.Frames
+	arrive := func() {
+		receive(t, b, now, way[0])
+		frames := new(face.Frames)
+		b.Tick(now, frames)
+		receive(t, a, now, frames)
+		way = way[1:]
+	}
+	for i := range 1000 {
+		way = append(way, send(t, a, now, data(t, 1, 4500), nil))
+		// The first go through at once; then a queue stands.
+		for n := 1 + min(i, 50)/50*70; len(way) >= n; {
+			arrive()
+		}
+		now += 1 * ms
+	}
+	if a.Counters().OutMarked == 0 {
+		t.Fatal("no marks of a queue")
+	}
+	for a.Deadline() != ndn.Never { // the link fails
+		now, _ = tick(t, a)
+	}
+	n := a.Counters().OutMarked
+	now = now.Add(time.Minute)
+	for range 80 {
+		send(t, a, now, data(t, 1, 4500), nil)
+	}
+	if n := a.Counters().OutMarked - n; n > 0 {
+		t.Errorf("%d marks after a minute", n)
+	}
+}
+
+// What is offered makes no packet too large for one frame, nor takes its fields.
+func TestOfferNeedsNoRoom(t *testing.T) {
+	for _, fragment := range []bool{true, false} {
+		for size := 1300; size <= 1400; size++ {
+			cfg := auto(true)
+			cfg.Fragment = fragment
+			plain := cfg
+			plain.Reliability = Reliability{}
+			a, b := New(cfg), New(plain)
+			wire, fields := data(t, 1, size), &ndn.LpFields{PitToken: []byte{1, 2, 3, 4}, CongestionMark: 1}
+			var x, y face.Frames
+			errA, errB := a.Send(1, wire, fields, &x), b.Send(1, wire, fields, &y)
+			if !errors.Is(errA, errB) || x.Len() != y.Len() {
+				t.Errorf("%d bytes, fragments %v: %v in %d frames, not %v in %d", size, fragment, errA, x.Len(), errB, y.Len())
+				continue
+			}
+			for i := range x.Len() {
+				var p, q ndn.LpPacket
+				if p.Parse(x.Frame(i)) != nil || q.Parse(y.Frame(i)) != nil {
+					t.Fatal("no frames")
+				}
+				if len(p.PitToken) != len(q.PitToken) || p.CongestionMark != q.CongestionMark {
+					t.Errorf("%d bytes, fragments %v: an offer took a field's place", size, fragment)
+				}
+			}
+		}
+	}
+}
+
+// What a window needed once is not kept for ever, and a peer that acknowledges
+// when it likes does not have it kept for long.
+func TestReliabilityForgetsAWindow(t *testing.T) {
+	a := New(Config{Fragment: true, MTU: 1400, Reliability: Reliability{On: true}})
+	now := 1 * ms
+	for range 3000 {
+		send(t, a, now, data(t, 1, 1300), nil)
+	}
+	now = now.Add(time.Hour)
+	for tx := range uint64(3000) {
+		if err := ack(a, now, tx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.rel.flying != 0 || a.rel.bytes != 0 {
+		t.Fatalf("%d fragments, %d bytes in flight", a.rel.flying, a.rel.bytes)
+	}
+	kept := 0
+	for f := a.rel.freeFrag; f != nil; f = f.next {
+		kept++
+	}
+	for i := range a.rel.ring {
+		if f := a.rel.ring[i].f; f != nil && f.body != nil {
+			kept++ // perhaps again
+		}
+	}
+	packets := 0
+	for p := a.rel.freePkt; p != nil; p = p.next {
+		packets++
+	}
+	if kept > 2*maxFree || kept < maxFree || packets != maxFree {
+		t.Errorf("the memory of %d fragments and %d packets is kept", kept, packets)
+	}
+	if rto := a.rel.rtt.rto(); rto > mostRTO {
+		t.Errorf("time-out of %v", rto)
 	}
 }

@@ -213,6 +213,10 @@ func isInterest(wire []byte) bool { return wire[0] == byte(ndn.TypeInterest) }
 
 // pass sends a packet under l.fields.
 func (l *Link) pass(now ndn.Time, wire []byte, out *face.Frames) error {
+	if l.rel != nil && l.rel.flying == 0 {
+		// There is nothing of ours in a queue on the way.
+		l.mark.empty(&l.rel.delay)
+	}
 	if l.mark.now(now, &l.cfg.Marking) {
 		l.fields.CongestionMark = max(l.fields.CongestionMark, 1)
 		l.ctr.OutMarked++
@@ -282,6 +286,11 @@ func (l *Link) Idle(out *face.Frames) {
 
 // fit sends wire in one frame or in several.
 func (l *Link) fit(now ndn.Time, wire []byte, out *face.Frames) error {
+	if l.rel == nil && l.hdr.HasTx && !l.fits(len(wire)) {
+		// What is only offered costs neither a field nor a second frame.
+		l.hdr.HasTx = false
+		l.hdr.HasTx = l.cfg.Fragment && !l.fits(len(wire))
+	}
 	switch {
 	case l.fits(len(wire)):
 	case l.cfg.Fragment:

@@ -23,6 +23,9 @@ func (m *marker) set(now ndn.Time, long, slow bool, interval time.Duration) {
 	m.long, m.slow = long, slow
 }
 
+// empty notes that no frame is on its way: what d knows is of the past.
+func (m *marker) empty(d *queueDelay) { m.slow, d.slow = false, 0 }
+
 func (m *marker) queue(now ndn.Time, length int, cfg *Marking) {
 	m.set(now, length > cfg.Threshold, m.slow, cfg.Interval)
 }

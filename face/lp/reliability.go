@@ -23,11 +23,13 @@ const (
 	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
 	firstRTO    = 250 * time.Millisecond
 	leastRTO    = 10 * time.Millisecond
+	mostRTO     = 4 * time.Second // whatever the peer's acknowledgements say
 	backOffCap  = time.Second
 	maxAcks     = 4096 // acknowledgements that may wait to be sent
 	seenSlots   = 4096 // received Sequences that are remembered
 	maxGivenUp  = 1024 // Interests that wait for GaveUp
 	deafAfter   = 8    // time-outs, and a packet given up, before anything is heard
+	maxFree     = 128  // fragments, and packets, whose memory is kept for others
 	history     = 64   // transmissions whose late acknowledgements still count
 	ackSize     = 12
 	txFieldSize = 12
@@ -111,6 +113,8 @@ type reliability struct {
 	told              *packet // its wire is the caller's until the next call
 	freeFrag          *fragment
 	freePkt           *packet
+	freeFrags         int // in the lists of those
+	freePkts          int
 
 	// Receiving.
 	acks  []uint64
@@ -360,6 +364,7 @@ func (r *reliability) open(now ndn.Time, wire []byte, nack bool) bool {
 		p = new(packet)
 	} else {
 		r.freePkt = p.next
+		r.freePkts--
 	}
 	*p = packet{interest: p.interest[:0], left: 1}
 	if !nack && isInterest(wire) {
@@ -386,6 +391,7 @@ func (r *reliability) send(now ndn.Time, l *Link, payload []byte, out *face.Fram
 		f = new(fragment)
 	} else {
 		r.freeFrag = f.next
+		r.freeFrags--
 	}
 	*f = fragment{pkt: r.cur, body: f.body[:0], gen: f.gen}
 	r.cur.left++
@@ -567,7 +573,17 @@ func (r *reliability) pump(now ndn.Time, l *Link, out *face.Frames) {
 func (r *reliability) recycle(f *fragment) {
 	f.pkt = nil
 	f.gen++
+	if r.freeFrags == maxFree {
+		f.body = nil // the ring still has f
+		return
+	}
+	r.freeFrags++
 	f.next, r.freeFrag = r.freeFrag, f
 }
 
-func (r *reliability) recyclePacket(p *packet) { p.next, r.freePkt = r.freePkt, p }
+func (r *reliability) recyclePacket(p *packet) {
+	if r.freePkts < maxFree {
+		r.freePkts++
+		p.next, r.freePkt = r.freePkt, p
+	}
+}

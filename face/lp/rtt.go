@@ -17,10 +17,11 @@ func (e *estimator) sample(d time.Duration) {
 	e.srtt += (d - e.srtt) / 8
 }
 
-// rto is the retransmission time-out, at least max(10 ms, 2 srtt).
+// rto is the retransmission time-out, at least max(10 ms, 2 srtt)
+// and at most mostRTO.
 func (e *estimator) rto() time.Duration {
 	if !e.ok {
 		return firstRTO
 	}
-	return max(e.srtt+4*e.rttvar, 2*e.srtt, leastRTO)
+	return min(max(e.srtt+4*e.rttvar, 2*e.srtt, leastRTO), mostRTO)
 }
