@@ -3,8 +3,10 @@ package run
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ndnpop/face"
@@ -111,26 +113,36 @@ func (s *strangers) come() (*stranger, error) {
 
 // TestForgedAddressesLetPeersIn: while ever new addresses send, a new peer gets
 // a place, and keeps it once it has sent a second packet.
-func TestForgedAddressesLetPeersIn(t *testing.T) {
-	const places, flood = 256, 2000
+func TestForgedAddressesLetPeersIn(t *testing.T) { synctest.Test(t, forgedAddressesLetPeersIn) }
+
+func forgedAddressesLetPeersIn(t *testing.T) {
+	// Ten times as many forged addresses as get a place, and a peer whose second
+	// packet comes 3 ms after its first.
+	const places, every, flood = 256, 100 * time.Microsecond, 2000
 	s := listenStrangers(t, ListenOptions{MaxFaces: places})
 	forge := func(n int) {
 		for range n {
+			time.Sleep(every)
 			if p, err := s.come(); err == nil && p.sent > 4 {
 				t.Fatal("a forged address is sent much")
 			}
 		}
 	}
 	forge(flood)
-	stayed := 0
+	rng, stayed, tries := rand.New(rand.NewPCG(1, 2)), 0, 0
 	for range 20 {
-		var p *stranger
-		eventually(t, "a place", func() (ok bool) {
-			if p, _ = s.come(); p == nil {
-				forge(10) // the others do not wait for us
+		// It comes at any time between two of the others, which do not wait for it.
+		come := func() (*stranger, error) {
+			time.Sleep(time.Duration(rng.Int64N(int64(every))))
+			return s.come()
+		}
+		p, err := come()
+		for ; err != nil; p, err = come() {
+			if tries++; tries > 2000 {
+				t.Fatal("no place: ", err)
 			}
-			return p != nil
-		})
+			forge(10)
+		}
 		forge(places / 8)
 		if !p.alive() {
 			continue // it tries again
@@ -142,6 +154,7 @@ func TestForgedAddressesLetPeersIn(t *testing.T) {
 		}
 		stayed++
 	}
+	t.Logf("%d of 20 kept their place until their second packet; refused %d times", stayed, tries)
 	if stayed < 10 {
 		t.Errorf("%d of 20 kept their place until their second packet", stayed)
 	}
