@@ -25,8 +25,17 @@ type Options struct {
 	Ndnpop string
 	// Cache is a directory where built peers are kept.
 	Cache string
-	// Log takes a line of progress for each step.
+	// Log takes a line for what does not go as it should.
 	Log io.Writer
+	// Progress takes a line for each run that is done; nil: nobody watches.
+	Progress io.Writer
+}
+
+// Did tells who watches what is done.
+func (o Options) Did(format string, args ...any) {
+	if o.Progress != nil {
+		fmt.Fprintf(o.Progress, format+"\n", args...)
+	}
 }
 
 // Scenario is one experiment.

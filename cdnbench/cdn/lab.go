@@ -270,7 +270,7 @@ func (l *lab) try(ctx context.Context, run int, j job) error {
 			l.series = append(l.series, t.series...)
 			l.asked[j.kind.Name] += t.asked
 			l.whole[j.kind.Name] += t.whole
-			fmt.Fprintf(l.t.Options.Log, "%s, %s, run %d (%.1f s): %s %s\n", l.Scenario, j.kind.Name, run,
+			l.t.Options.Did("%s, %s, run %d (%.1f s): %s %s", l.Scenario, j.kind.Name, run,
 				time.Since(begin).Seconds(), strings.Join(line, ", "), strings.Join(t.log, "; "))
 			return nil
 		}

@@ -125,7 +125,7 @@ func (s Scenario) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 				}
 				continue
 			}
-			fmt.Fprintf(o.Log, "%s, run %d: %.0f Mbit/s, %.2f CPU s/GB\n", a.name, run, m["goodput_mbps"], m["cpu_s_per_gb"])
+			o.Did("%s, run %d: %.0f Mbit/s, %.2f CPU s/GB", a.name, run, m["goodput_mbps"], m["cpu_s_per_gb"])
 			if run > 0 {
 				for _, k := range metrics {
 					if v, ok := m[k]; ok {

@@ -189,7 +189,7 @@ func (b *bench) measurePackets(ctx context.Context, r *cdnbench.Result, run int,
 				r.Add(run, arm, "failed", 1)
 				continue
 			}
-			fmt.Fprintf(b.o.Log, "%s, run %d: %.0f pairs/s, %.0f for a processor second; at %.0f pairs/s delay %.0f µs, p99 %.0f µs, the load itself %.0f µs late\n",
+			b.o.Did("%s, run %d: %.0f pairs/s, %.0f for a processor second; at %.0f pairs/s delay %.0f µs, p99 %.0f µs, the load itself %.0f µs late",
 				arm, run, m["pairs_per_s"], m["pairs_per_cpu_s"], s.pace, m["delay_p50_us"], m["delay_p99_us"], m["load_late_p99_us"])
 			for _, k := range packetMetrics {
 				if v, ok := m[k]; ok {

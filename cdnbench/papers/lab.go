@@ -277,11 +277,9 @@ func runJobs(ctx context.Context, o cdnbench.Options, jobs []job) error {
 					errs[i] = fmt.Errorf("%s, run %d: %w", j.arm, j.run, err)
 					return
 				}
-				if o.Log != nil {
-					mu.Lock()
-					fmt.Fprintf(o.Log, "%s, run %d\n", j.arm, j.run)
-					mu.Unlock()
-				}
+				mu.Lock()
+				o.Did("%s, run %d", j.arm, j.run)
+				mu.Unlock()
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"ndnpop/cdnbench"
@@ -87,12 +88,17 @@ func TestKnownMissesAreMade(t *testing.T) {
 	}
 }
 
-// TestRepeats: the same seed gives the same figures.
+// TestRepeats: the same seed gives the same figures, and that a run is done is
+// no matter for the log.
 func TestRepeats(t *testing.T) {
 	run := func() map[string]map[string]cdnbench.Stat {
-		r, err := Loss{true}.Run(context.Background(), cdnbench.Options{Seed: 5, Runs: 2, Quick: true})
+		var log, progress strings.Builder
+		r, err := Loss{true}.Run(context.Background(), cdnbench.Options{Seed: 5, Runs: 2, Quick: true, Log: &log, Progress: &progress})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := strings.Count(progress.String(), "\n"); n != 2*len(r.Arms) || log.Len() > 0 {
+			t.Errorf("%d lines of progress for %d arms; logged: %s", n, len(r.Arms), log.String())
 		}
 		return r.Arms
 	}

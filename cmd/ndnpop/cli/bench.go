@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -99,7 +101,7 @@ func newBenchListCmd(e *env) *cobra.Command {
 }
 
 func newBenchRunCmd(e *env) *cobra.Command {
-	var out string
+	var out, progress string
 	o := cdnbench.Options{Log: e.stderr}
 	c := &cobra.Command{
 		Use:   "run SCENARIO…",
@@ -119,8 +121,15 @@ packages trafficserver, trafficserver-experimental-plugins, nginx, apache2-bin a
 curl, before anything runs; their services are neither started nor enabled.
 Everything that they start runs in the namespaces, from configuration of their own,
 and ends with the run; if the run is killed, the next one removes what it left.`,
-		Example: "  ndnpop bench run dataplane --out results --runs 5",
+		Example: "  ndnpop bench run marking --quick\n  ndnpop bench run dataplane --out results --runs 5",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			names := []cobra.Completion{"papers", "cdn", "all"}
+			for _, s := range scenarios() {
+				names = append(names, cobra.CompletionWithDesc(s.Name(), s.About()))
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			found, err := cdnbench.Find(scenarios(), expand(args))
 			if err != nil {
@@ -128,6 +137,9 @@ and ends with the run; if the run is killed, the next one removes what it left.`
 			}
 			if o.Runs < 0 {
 				return withCode(exitUsage, fmt.Errorf("--runs %d: want 1 or more", o.Runs))
+			}
+			if o.Progress, err = benchProgress(e, progress); err != nil {
+				return withCode(exitUsage, err)
 			}
 			if o.Ndnpop, err = os.Executable(); err != nil {
 				return err
@@ -183,8 +195,21 @@ and ends with the run; if the run is killed, the next one removes what it left.`
 	c.Flags().IntVar(&o.Runs, "runs", 0, "repeat `N` times (0: the experiment's own number)")
 	c.Flags().Uint64Var(&o.Seed, "seed", cdnbench.DefaultSeed, "seed of everything random (`N`)")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "a reduced set")
+	c.Flags().StringVar(&progress, "progress", "auto", "a line for each run that is done: `auto|always|never`; auto: on a terminal")
+	completeWith(c, "progress", progressChoices)
 	c.Flags().BoolVar(&o.OneWay, "one-way", false, "cdn: read the delays of the paper's topology as one way, not round trip")
 	return c
+}
+
+// benchProgress is where what is done is told, nil where nobody watches.
+func benchProgress(e *env, when string) (io.Writer, error) {
+	switch {
+	case !slices.Contains(progressChoices, when):
+		return nil, fmt.Errorf("--progress %q: choose one of %s", when, strings.Join(progressChoices, ", "))
+	case when == "always" || when == "auto" && isTerminal(e.stderr):
+		return e.stderr, nil
+	}
+	return nil, nil
 }
 
 // prepare has everything at hand that the experiments need, before hours are

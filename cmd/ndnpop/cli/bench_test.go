@@ -62,6 +62,20 @@ func TestBenchRunRefuses(t *testing.T) {
 	}
 }
 
+// TestBenchProgress: what is done is told on a terminal only, unless asked for.
+func TestBenchProgress(t *testing.T) {
+	e := &env{stderr: new(strings.Builder)}
+	for when, told := range map[string]bool{"auto": false, "always": true, "never": false} {
+		if w, err := benchProgress(e, when); (w != nil) != told || err != nil {
+			t.Errorf("%s: %v, %v", when, w, err)
+		}
+	}
+	j := begin(t, nil, "bench", "run", "marking", "--progress", "sometimes")
+	if code := j.wait(); code != exitUsage || !strings.Contains(j.err.String(), "auto, always, never") {
+		t.Errorf("code %d, %s", code, j.err.String())
+	}
+}
+
 // TestKnownMissesAreOfScenarios: each known miss is of an experiment that there
 // is.
 func TestKnownMissesAreOfScenarios(t *testing.T) {
