@@ -118,12 +118,17 @@ func TestForgedAddressesLetPeersIn(t *testing.T) { synctest.Test(t, forgedAddres
 func forgedAddressesLetPeersIn(t *testing.T) {
 	// Ten times as many forged addresses as get a place, and a peer whose second
 	// packet comes 3 ms after its first.
-	const places, every, flood = 256, 100 * time.Microsecond, 2000
+	const places, every, flood = 256, 100 * time.Microsecond, 8000
 	s := listenStrangers(t, ListenOptions{MaxFaces: places})
+	made, begin := 0, time.Now()
 	forge := func(n int) {
 		for range n {
 			time.Sleep(every)
-			if p, err := s.come(); err == nil && p.sent > 4 {
+			p, err := s.come()
+			if err != nil {
+				continue
+			}
+			if made++; p.sent > 4 {
 				t.Fatal("a forged address is sent much")
 			}
 		}
@@ -154,7 +159,9 @@ func forgedAddressesLetPeersIn(t *testing.T) {
 		}
 		stayed++
 	}
-	t.Logf("%d of 20 kept their place until their second packet; refused %d times", stayed, tries)
+	if most := places * (1 + crowdTurns*time.Since(begin).Seconds()); float64(made) > most {
+		t.Errorf("%d faces were made for forged addresses, at most %.0f may be", made, most)
+	}
 	if stayed < 10 {
 		t.Errorf("%d of 20 kept their place until their second packet", stayed)
 	}

@@ -100,6 +100,7 @@ func TestReliabilityAuto(t *testing.T) {
 				}
 				return fc.link.Reliable()
 			}
+			begin(2)
 			if got := begin(2); got != c.takes {
 				t.Errorf("used with a peer that begins: %v", got)
 			}

@@ -55,7 +55,7 @@ const (
 	ReliabilityOn
 	// ReliabilityAuto uses it with a peer that shows that it has it, as one with
 	// the same setting does; never with loopback addresses, where nothing is
-	// lost, and with a peer that became a face on demand only while it is proven
+	// lost, and with a peer that became a face on demand only once it was proven
 	// (Allowance).
 	ReliabilityAuto
 )
