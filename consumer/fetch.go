@@ -532,6 +532,14 @@ func (f *Fetch) inline(now ndn.Time, content []byte, from, to uint64) {
 	if f.obj.HasSize && end == f.obj.Size {
 		f.plan.limit = 0
 	}
+	switch size := f.obj.SegmentSize; {
+	case f.plan.limit > 0 && size > 0:
+		f.stats.Inlined = then.first - from/size
+	case f.plan.limit == 0 && size > 0:
+		f.stats.Inlined = (end-1)/size - from/size + 1
+	case f.plan.limit == 0:
+		f.stats.Inlined = 1 // at least
+	}
 }
 
 // setFinal takes the number of the object's last segment from the Data of slot

@@ -97,8 +97,8 @@ func TestInlineContentNeedsNoFurtherRoundTrip(t *testing.T) {
 	fl := n.add(o, 25*ms, cfgFor(o), controller(t, "cubic", cc.Params{}), nil)
 	n.run(time.Minute)
 	fl.ok()
-	if fl.elapsed() != 50*ms || fl.f.Stats().Interests != 1 {
-		t.Errorf("took %v and %d Interests", fl.elapsed(), fl.f.Stats().Interests)
+	if s := fl.f.Stats(); fl.elapsed() != 50*ms || s.Interests != 1 || s.Segments != 0 || s.Inlined != 3 {
+		t.Errorf("took %v and %d Interests; %d and %d segments", fl.elapsed(), s.Interests, s.Segments, s.Inlined)
 	}
 	for _, fields := range []bool{true, false} {
 		for _, inline := range []int{1, 999, 1000, 2500} {
@@ -110,6 +110,9 @@ func TestInlineContentNeedsNoFurtherRoundTrip(t *testing.T) {
 			fl.ok()
 			if d := fl.f.stats.FirstByte.Sub(1); d != 50*ms {
 				t.Errorf("first byte after %v", d)
+			}
+			if s := fl.f.Stats(); s.Segments+s.Inlined != 30 {
+				t.Errorf("%d bytes with the metadata: %d segments of 30 came, %d need not", inline, s.Segments, s.Inlined)
 			}
 		}
 	}

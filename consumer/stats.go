@@ -13,6 +13,7 @@ type Stats struct {
 	Finished        ndn.Time // when the last was, or the fetch failed; 0 before
 	Bytes           uint64   // content bytes delivered in order
 	Segments        uint64   // segments received
+	Inlined         uint64   // segments that need not be, as the metadata brought their content
 	Interests       uint64   // sent in all
 	Retransmissions uint64   // of them, repetitions
 	Timeouts        uint64

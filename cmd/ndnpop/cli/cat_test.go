@@ -61,7 +61,7 @@ func TestCatPipelinesAndStats(t *testing.T) {
 				t.Errorf("%s: the summary lacks %s", p, f)
 			}
 		}
-		if len(s) != len(fields) || s["pipeline"] != p || s["bytes"] != 3e6 || s["complete"] != true ||
+		if len(s) != len(fields) || s["pipeline"] != p || s["bytes"] != 3e6 || s["segments"] != 375.0 || s["complete"] != true ||
 			s["verified"] != true || s["sha256"] != hex.EncodeToString(sum[:]) || s["name"] != "/cat/f" {
 			t.Errorf("%s: summary %s", p, b)
 		}

@@ -51,7 +51,7 @@ type catSummary struct {
 func summarise(f *catFlags, p *catPlan, r *run.Result) *catSummary {
 	st := &r.Stats
 	s := &catSummary{
-		Name: p.fetch.Name.String(), Bytes: st.Bytes, Segments: st.Segments,
+		Name: p.fetch.Name.String(), Bytes: st.Bytes, Segments: st.Segments + st.Inlined,
 		Elapsed: r.Elapsed.Seconds(), Pipeline: f.pipeline,
 		RTTMin: st.RTTMin.Seconds(), RTTAvg: st.RTTAvg.Seconds(), RTTMax: st.RTTMax.Seconds(),
 		Interests: st.Interests, Retransmissions: st.Retransmissions, Timeouts: st.Timeouts,

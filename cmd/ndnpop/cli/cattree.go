@@ -108,6 +108,7 @@ func (t *treeTotals) add(r *consumer.Stats, began time.Time) {
 		s.RTTAvg = time.Duration((float64(s.RTTAvg)*float64(s.Segments) + float64(r.RTTAvg)*float64(r.Segments)) / float64(n))
 	}
 	s.Segments += r.Segments
+	s.Inlined += r.Inlined
 }
 
 // replica is the one that the next fetch begins with: where the latest one
