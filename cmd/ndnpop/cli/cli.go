@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -98,6 +99,7 @@ func newRoot(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "ndnpop",
 		Short:         "A Named Data Networking forwarder for CDN overlays, with its tools",
+		Example:       "  ndnpop demo\n  ndnpop run\n  ndnpop put /alice/doc doc.pdf\n  ndnpop cat /alice/doc -o doc.pdf",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usageArgs(cobra.NoArgs),
@@ -107,6 +109,16 @@ func newRoot(e *env) *cobra.Command {
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if no := new(strconv.NumError); errors.As(err, &no) {
+			why := "it should be a number"
+			switch {
+			case errors.Is(no.Err, strconv.ErrRange):
+				why = "it is out of range"
+			case no.Func == "ParseUint":
+				why += " of 0 or more"
+			}
+			err = errors.New(strings.Replace(err.Error(), no.Error(), why, 1))
+		}
 		return withCode(exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(
@@ -124,6 +136,21 @@ func newRoot(e *env) *cobra.Command {
 		newRunCmd(e),
 		newVersionCmd(e),
 	)
+	// cobra adds these two as the root is run; here, so that their help has an
+	// example like all others'.
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Example = "  ndnpop help cat"
+		case "completion":
+			c.Example = "  source <(ndnpop completion bash)"
+			for _, shell := range c.Commands() {
+				shell.Example = "  ndnpop completion " + shell.Name()
+			}
+		}
+	}
 	return root
 }
 

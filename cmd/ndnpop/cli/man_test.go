@@ -19,12 +19,15 @@ func TestManPages(t *testing.T) {
 	var check func(c *cobra.Command)
 	check = func(c *cobra.Command) {
 		page := filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
-		if b, err := os.ReadFile(page); err != nil || c.HasParent() && !strings.Contains(string(b), ".SH EXAMPLE") {
+		if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), ".SH EXAMPLE") {
 			t.Errorf("%s: %v, %d bytes", page, err, len(b))
 		}
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {
 				check(sub)
+			}
+			if sub.Example == "" && !sub.Hidden {
+				t.Errorf("%s has no example", sub.CommandPath())
 			}
 		}
 	}

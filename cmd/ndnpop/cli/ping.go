@@ -122,11 +122,11 @@ func runPing(ctx context.Context, e *env, transport string, o ping.Options, log 
 		}
 	})
 	client.pinger = c
-	fmt.Fprintf(e.stdout, "PING %s\n", o.Prefix)
 	began := time.Now()
 	go func() {
 		select {
 		case <-ready:
+			fmt.Fprintf(e.stdout, "PING %s\n", o.Prefix)
 			app.Do(c.Begin)
 		case <-run.Done():
 		}

@@ -61,6 +61,9 @@ func TestPingFails(t *testing.T) {
 	}{
 		{"ping", exitUsage, "usage: ndnpop ping PREFIX, not 0 arguments"},
 		{"ping /x -i 0", exitUsage, "--interval"},
+		{"ping /x -i soon", exitUsage, `"-i, --interval" flag: it should be a number; see`},
+		{"ping /x -n -1", exitUsage, `"-n, --start" flag: it should be a number of 0 or more; see`},
+		{"ping /x -n 99999999999999999999", exitUsage, `"-n, --start" flag: it is out of range; see`},
 		{"ping /x -o 0", exitUsage, "--timeout"},
 		{"ping /x -c 0", exitUsage, "--count"},
 		{"ping /x -p a/b", exitUsage, "--identifier"},
@@ -70,8 +73,8 @@ func TestPingFails(t *testing.T) {
 		{"pingserver /x --transport unix:///none", exitGaveUp, "no forwarder at unix:///none"},
 	} {
 		j := begin(t, nil, strings.Fields(c.args)...)
-		if code := j.wait(); code != c.code || !strings.Contains(j.err.String(), c.says) {
-			t.Errorf("%s: code %d, %s", c.args, code, j.err.String())
+		if code := j.wait(); code != c.code || !strings.Contains(j.err.String(), c.says) || j.out.String() != "" {
+			t.Errorf("%s: code %d, %s, %s", c.args, code, j.err.String(), j.out.String())
 		}
 	}
 }
