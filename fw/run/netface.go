@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -310,7 +311,7 @@ func (fc *netFace) snapshot(now ndn.Time) FaceInfo {
 	} else if !fc.gone {
 		i.DownFor = now.Sub(fc.downSince)
 		if fc.downWhy != nil {
-			i.DownWhy = fc.downWhy.Error()
+			i.DownWhy = strings.TrimPrefix(fc.downWhy.Error(), "face: ") // it is said where this stands
 		}
 	}
 	i.Proven = !fc.dispensable(now)

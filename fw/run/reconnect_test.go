@@ -62,7 +62,7 @@ func TestRefusedFaceIsNotTriedWithInterests(t *testing.T) {
 	if now.Up || ups.Load() != 0 || downs.Load() != 1 {
 		t.Fatalf("up %v, %d times up, %d down, with nobody there", now.Up, ups.Load(), downs.Load())
 	}
-	if now.DownFor < time.Second || !strings.Contains(now.DownWhy, "refused") {
+	if now.DownFor < time.Second || !strings.HasPrefix(now.DownWhy, "refused") {
 		t.Errorf("down for %v: %q", now.DownFor, now.DownWhy)
 	}
 	if spent := now.Counters.OutInterests - after.Counters.OutInterests; spent != 0 {
