@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,11 @@ type adminServer struct {
 }
 
 func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
-	l, err := net.Listen("tcp", c.Listen)
+	network := "tcp"
+	if ap, err := netip.ParseAddrPort(c.Listen); err == nil && ap.Addr().Is4() {
+		network = "tcp4" // 0.0.0.0 does not mean [::] as well, which no filter of IPv4 keeps
+	}
+	l, err := net.Listen(network, c.Listen)
 	if err != nil {
 		return nil, inUse("TCP", c.Listen, "admin.listen")(err)
 	}

@@ -99,6 +99,18 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// TestAdminOfIPv4: 0.0.0.0 opens nothing to IPv6.
+func TestAdminOfIPv4(t *testing.T) {
+	_, port, err := net.SplitHostPort(free(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, log := startDaemon(t, fmt.Sprintf("faces.unix.path = \"\"\nfaces.udp.listen = []\nfaces.tcp.listen = []\nadmin.listen = \"0.0.0.0:%s\"\n", port))
+	if !strings.Contains(log.String(), "http://0.0.0.0:"+port) {
+		t.Error(log.String())
+	}
+}
+
 // quiet is a configuration without listeners.
 const quiet = "faces.udp.listen = []\nfaces.tcp.listen = []\nadmin.listen = \"\"\n"
 
