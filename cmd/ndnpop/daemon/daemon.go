@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -127,6 +128,7 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 
 // ready says what has been started.
 func (d *Daemon) ready() {
+	d.warnLocalhop(d.cfg)
 	for _, uri := range d.fwd.Channels() {
 		d.log.Info().Str("uri", uri).Msg("listening")
 	}
@@ -193,6 +195,14 @@ func names(uris []string) (list []ndn.Name, err error) {
 		list = append(list, n)
 	}
 	return list, nil
+}
+
+// warnLocalhop says when mgmt.localhop lets nobody do anything.
+func (d *Daemon) warnLocalhop(c *config.Config) {
+	remote := func(a config.Authorize) bool { return a.Faces == "any" }
+	if c.Mgmt.Localhop && !slices.ContainsFunc(c.Mgmt.Authorize, remote) {
+		d.log.Warn().Msg("mgmt.localhop is on, but remote hosts may register nothing: that needs a [[mgmt.authorize]] with faces = \"any\"")
+	}
 }
 
 func mgmtPolicy(c *config.Config) (*mgmt.Policy, error) {

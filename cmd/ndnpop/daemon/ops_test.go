@@ -181,3 +181,23 @@ func TestUnit(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 }
+
+// TestLocalhopWithoutRule: remote registration that is on and allows nobody
+// anything is warned of, at the start and when the file is read again.
+func TestLocalhopWithoutRule(t *testing.T) {
+	const says = "remote hosts may register nothing"
+	on := quiet + "faces.unix.path = \"\"\nmgmt.localhop = true\n"
+	rule := on + "[[mgmt.authorize]]\nmodules = [\"rib\"]\nfaces = \"any\"\nany_signature = true\n"
+	d, log := startDaemon(t, on)
+	if n := strings.Count(log.String(), says); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, log)
+	}
+	d.Reload(parse(t, rule))
+	if n := strings.Count(log.String(), says); n != 1 {
+		t.Errorf("%d warnings with a rule:\n%s", n, log)
+	}
+	d.Reload(parse(t, on))
+	if n := strings.Count(log.String(), says); n != 2 {
+		t.Errorf("%d warnings without it again:\n%s", n, log)
+	}
+}

@@ -104,6 +104,8 @@ func (d *Daemon) reconcileMgmt(c *config.Config) error {
 	}
 	if err != nil {
 		d.log.Error().Err(err).Msg("management policy not changed: the old one stays in force")
+	} else {
+		d.warnLocalhop(c)
 	}
 	return err
 }
