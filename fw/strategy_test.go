@@ -433,6 +433,33 @@ func TestInherit(t *testing.T) {
 	n.idle()
 }
 
+// TestInheritOnlyWhatIsWaitedFor: what was answered and lingers is nobody's to
+// send, and what Inherit refuses ends at once.
+func TestInheritOnlyWhatIsWaitedFor(t *testing.T) {
+	n, p := probed(t, Config{})
+	p.onInterest = func(c *strategy.Context, _ *strategy.Interest) {
+		c.Send(remote1)
+		c.Probe(remote2)
+	}
+	p.onData = func(c *strategy.Context, _ *strategy.Data) { c.Linger(50 * ms) }
+	n.interest(local1, "/a/1", 1)
+	n.data(remote1, "/a/1")
+	p.onInterest = func(*strategy.Context, *strategy.Interest) {}
+	n.interest(local1, "/a/2", 2)
+	n.take()
+	p.log = nil
+	p.onInherit = func(c *strategy.Context) { c.NackAll(ndn.NackNoRoute) }
+	n.strategy("/", "/localhost/nfd/strategy/probe")
+	if err := n.s.UnsetStrategy(n.now, ndn.MustName("/a")); err != nil {
+		t.Fatal(err)
+	}
+	p.want(t, "inherit /a/2 pending=false")
+	n.want("N300 /a/2 NoRoute")
+	if c := n.s.Counters(); c.PitEntries != 1 {
+		t.Errorf("%d entries, not the one that lingers", c.PitEntries)
+	}
+}
+
 func TestReplicaSelect(t *testing.T) {
 	n, p := probed(t, withCS())
 	n.route("/b", remote3, 1)

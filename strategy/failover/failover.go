@@ -248,21 +248,21 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 		return
 	}
 	st := f.prefixes.Get(c)
-	h := st.Of(e.watched)
-	switch ev.Tag {
-	case tagPlace:
-		rtt := h.rtt.Smooth
-		if h.rtt.N == 0 {
-			rtt = f.silence.Unknown / 4
-		}
-		e.timer = c.Arm(st.spread.Turn(c.Now(), ev.At, e.place, rtt), tagTurn)
-		return
-	case tagTurn:
+	if ev.Tag == tagTurn {
 		e.queued = false
 		if _, ok := f.forward(c, st, e.retry, e.again); !ok && e.fresh {
 			c.NackAll(ndn.NackNoRoute)
 		}
 		e.fresh = false
+		return
+	}
+	h := st.Of(e.watched)
+	if ev.Tag == tagPlace {
+		rtt := h.rtt.Smooth
+		if h.rtt.N == 0 {
+			rtt = f.silence.Unknown / 4
+		}
+		e.timer = c.Arm(st.spread.Turn(c.Now(), ev.At, e.place, rtt), tagTurn)
 		return
 	}
 	o := c.Out(e.watched)

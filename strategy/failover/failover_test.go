@@ -566,3 +566,44 @@ func TestRepetitionsAreNoMeasurement(t *testing.T) {
 		t.Errorf("%v ms after %d repetitions", rtt, con.Resent)
 	}
 }
+
+// spy looks at what is kept about next hops.
+type spy struct {
+	*failover
+	nobody bool // something is kept about no next hop
+}
+
+func (s *spy) Report(c *strategy.Context) strategy.Report {
+	s.nobody = s.prefixes.Get(c).Find(0) != nil
+	return strategy.Report{}
+}
+
+// TestNewInLineAreNoHop: Interests that wait for their first turn, and were sent
+// nowhere yet, take no place among the next hops.
+func TestNewInLineAreNoHop(t *testing.T) {
+	s, f := &spy{}, Factory()
+	f.New = func(v strategy.Values) (strategy.Strategy, error) {
+		st, err := parse(v)
+		s.failover = st.(*failover)
+		return s, err
+	}
+	r, err := strategytest.New(1, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 50})
+	r.AddConsumer(strategytest.Consumer{Every: ms})
+	r.At(time.Second, a.Down)
+	r.Run(2 * time.Second)
+	waited := 0
+	for _, x := range r.Sends {
+		if x.Event == "Timer" && !x.Again {
+			waited++
+		}
+	}
+	if _, _, ok := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0)); !ok || waited == 0 || s.nobody {
+		t.Errorf("%d waited, state of no next hop: %v", waited, s.nobody)
+	}
+}

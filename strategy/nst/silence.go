@@ -105,6 +105,10 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 	if len(c.Ins()) == 0 {
 		return
 	}
+	if ev.Tag == tagTurn { // of one that is new, no replica is watched
+		n.again(c, p)
+		return
+	}
 	st, now := n.tables.Get(c), c.Now()
 	l := &st.Of(p.face).life
 	switch ev.Tag {
@@ -140,8 +144,6 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 		n.turn(c, st, p, l, ev.At)
 	case tagPlace:
 		n.turn(c, st, p, l, ev.At)
-	case tagTurn:
-		n.again(c, p)
 	}
 }
 
