@@ -215,6 +215,19 @@ func TestReplicaThatGoesIsLeftInTurn(t *testing.T) {
 	}
 }
 
+// TestOneInterestIsNoEvidence: however long a single Interest waits, it is one.
+func TestOneInterestIsNoEvidence(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 1, Lifetime: 3 * sec})
+	r.At(sec, func() { a.Silent = true })
+	r.Run(3900 * ms)
+	if n := r.Count(b, 0, 4*sec); n > 0 {
+		t.Errorf("%d sent to another replica", n)
+	}
+}
+
 // spy looks at what is kept about next hops.
 type spy struct {
 	*nst
