@@ -1,10 +1,12 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"ndnpop/consumer/cc"
 	"ndnpop/sim"
 	"ndnpop/strategy/strategies"
 )
@@ -35,6 +37,44 @@ func Example() {
 	// Output:
 	// 20 MiB in 9s, the first byte after 54ms
 	// 20 MiB in 2s, the first byte after 54ms
+}
+
+// halving is a congestion control of one's own: it adds a packet each round trip
+// and halves its window when something is lost or marked, once per window.
+type halving struct{ window float64 }
+
+func newHalving(p cc.Params) (cc.Controller, error) {
+	return &halving{cmp.Or(p.InitCwnd, 10)}, nil
+}
+
+func (h *halving) OnSend(*cc.Send)     {}
+func (h *halving) OnData(*cc.Sample)   { h.window += 1 / h.window }
+func (h *halving) OnMark(*cc.Sample)   { h.window = max(h.window/2, 1) }
+func (h *halving) Cwnd() float64       { return h.window }
+func (h *halving) PacingRate() float64 { return 0 } // unpaced
+func (h *halving) OnLoss(l *cc.Loss) {
+	if l.NewEvent {
+		h.window = max(h.window/2, 1)
+	}
+}
+
+// A congestion control of one's own beside CUBIC, over a shared bottleneck.
+func ExampleConfig_controllers() {
+	mine := cc.Factory{Name: "halving", About: "halves its window", New: newHalving}
+	n := sim.New(sim.Config{Seed: 1, Strategies: strategies.Builtin(), Controllers: append(cc.Builtin(), mine)})
+	client, origin := n.AddNode("client", sim.NodeConfig{}), n.AddNode("origin", sim.NodeConfig{})
+	n.Connect(client, origin, sim.LinkConfig{Params: sim.Params{Rate: 20e6, Delay: 20 * time.Millisecond, Queue: 100_000}})
+	n.AddProducer(origin, sim.ProducerConfig{Prefix: "/a", Size: 100 << 20})
+	n.AddProducer(origin, sim.ProducerConfig{Prefix: "/b", Size: 100 << 20})
+	a := n.AddFetch(client, sim.FetchConfig{Name: "/a/x", Controller: "halving"})
+	b := n.AddFetch(client, sim.FetchConfig{Name: "/b/x", Controller: "cubic"})
+	if err := n.Run(20 * time.Second); err != nil {
+		fmt.Println(err)
+	}
+	all := float64(a.Stats().Bytes+b.Stats().Bytes) * 8 / 20
+	fmt.Printf("both use %.0f %% of the link\n", all/20e6*100)
+	// Output:
+	// both use 99 % of the link
 }
 
 // The same network, and everything else that a file may hold.

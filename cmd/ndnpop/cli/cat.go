@@ -80,7 +80,7 @@ type catPlan struct {
 
 func newCatCmd(e *env) *cobra.Command {
 	f := &catFlags{}
-	reg, regErr := cc.NewRegistry(cc.Builtin()...)
+	reg, regErr := cc.NewRegistry(append(cc.Builtin(), e.pipelines...)...)
 	c := &cobra.Command{
 		Use:     "cat NAME",
 		Aliases: []string{"catchunks"},

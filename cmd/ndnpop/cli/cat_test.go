@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ndnpop/consumer/cc"
 )
 
 // published puts content under a name, and returns the forwarder's flag.
@@ -256,6 +258,19 @@ func TestParseRate(t *testing.T) {
 	for _, s := range []string{"mbit", "-1mbit", "0", "NaN", "1e99", "5mb"} {
 		if v, err := parseRate("--pacing", s); err == nil {
 			t.Errorf("%s was taken as %v", s, v)
+		}
+	}
+}
+
+// TestOwnPipeline: a main program may bring congestion controls, but not under
+// the name of one that there is.
+func TestOwnPipeline(t *testing.T) {
+	for name, says := range map[string]string{"half": "cubic, vegas", "reno": "reno"} {
+		var out, msg strings.Builder
+		o := Options{Pipelines: []cc.Factory{{Name: name, About: "half a window", New: cc.NewFixed}}}
+		code := Main([]string{"cat", "/x", "-p", "nonsense"}, strings.NewReader(""), &out, &msg, o)
+		if code != exitUsage || !strings.Contains(msg.String(), says) || strings.Contains(msg.String(), "half") != (name == "half") {
+			t.Errorf("%s: code %d, %s", name, code, msg.String())
 		}
 	}
 }

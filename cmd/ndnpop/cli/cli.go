@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ndnpop/consumer/cc"
 	"ndnpop/strategy"
 	"ndnpop/strategy/strategies"
 )
@@ -58,6 +59,7 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	strategies     *strategy.Set
+	pipelines      []cc.Factory // beside the built-in ones
 }
 
 // Options extend the command. The zero value is the command as it is.
@@ -65,6 +67,9 @@ type Options struct {
 	// Strategies to choose from beside the built-in ones. One with the name
 	// and version of another is an error.
 	Strategies []strategy.Factory
+	// Pipelines are congestion controls for cat -p beside the built-in ones. One
+	// with the name of another is an error.
+	Pipelines []cc.Factory
 }
 
 // Main runs the command line args (without the program's name) and returns
@@ -75,12 +80,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, o Options) i
 		fmt.Fprintf(stderr, "ndnpop: %v\n", err)
 		return exitUsage
 	}
+	if _, err := cc.NewRegistry(append(cc.Builtin(), o.Pipelines...)...); err != nil {
+		fmt.Fprintf(stderr, "ndnpop: %v\n", err)
+		return exitUsage
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal asks the command to end. Another one ends it, even when
 	// it waits for something that never comes, like a reader of its output.
 	defer context.AfterFunc(ctx, stop)()
-	e := &env{stdin: stdin, stdout: stdout, stderr: stderr, strategies: set}
+	e := &env{stdin: stdin, stdout: stdout, stderr: stderr, strategies: set, pipelines: o.Pipelines}
 	root := newRoot(e)
 	root.SetArgs(args)
 	err = root.ExecuteContext(ctx)
