@@ -15,10 +15,10 @@ import (
 // acknowledgement names the transmission that it is for (otherwise a link whose
 // first packets are lost keeps its first RTO, and one that became slower never
 // learns it); the first RTO is a quarter of a second, because consumers repeat
-// after one; an acknowledgement that comes after the repetition counts; the
-// unacknowledged fragments are bounded; a peer of which no acknowledgement came
-// for its first packets is taken for one without the feature, and so is one that
-// has come to send packets without and acknowledges nothing.
+// after one, and none is more than four; an acknowledgement that comes after the
+// repetition counts; the unacknowledged fragments are bounded; a peer of which no
+// acknowledgement came for its first packets is taken for one without the feature,
+// and so is one that has come to send packets without and acknowledges nothing.
 const (
 	laterAcks   = 3 // acknowledgements of later transmissions that mean loss (RFC 5681's three)
 	firstRTO    = 250 * time.Millisecond
