@@ -23,7 +23,8 @@ type Options struct {
 	// Ndnpop is the path of this program, which scenarios with real processes
 	// start.
 	Ndnpop string
-	// Cache is a directory where built peers are kept.
+	// Cache is a directory where built peers are kept, made when there is one;
+	// empty: there is no place.
 	Cache string
 	// Log takes a line for what does not go as it should.
 	Log io.Writer

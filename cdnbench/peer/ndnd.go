@@ -15,11 +15,18 @@ const NdndVersion = "v1.5.3"
 const ndndModule = "module ndndtool\n\ngo 1.26\n\nrequire github.com/named-data/ndnd " + NdndVersion + "\n"
 
 // Ndnd returns the path of ndnd's program: the one that NDND names, or one
-// built from its module into cache. It is a module of its own, so its
+// built from its module into cache, a directory that is made if need be. It is a module of its own, so its
 // dependencies do not meet ours.
 func Ndnd(ctx context.Context, cache string) (string, error) {
 	if p := os.Getenv("NDND"); p != "" {
 		return p, nil
+	}
+	const where = "set XDG_CACHE_HOME to where it may be kept, or NDND to the path of a built one"
+	if cache == "" {
+		return "", fmt.Errorf("there is no place for a built ndnd: %s", where)
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("there is no place for a built ndnd (%w): %s", err, where)
 	}
 	bin := filepath.Join(cache, "ndnd-"+NdndVersion)
 	if _, err := os.Stat(bin); err == nil {
