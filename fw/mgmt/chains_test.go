@@ -17,6 +17,7 @@ import (
 	"ndnpop/fw/run"
 	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
+	"ndnpop/ndn/verify"
 )
 
 // certify makes a certificate of a key by another.
@@ -473,6 +474,44 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 			c.mu.Unlock()
 		}
 	})
+}
+
+// TestCrowdingIsFair: who brought many keys loses its places before those who
+// brought one, and what lost its place is not fetched any more.
+func TestCrowdingIsFair(t *testing.T) {
+	const runs = 50
+	left := 0
+	for seed := range uint64(runs) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		c := newChains(keyRules[anywhere], func([]byte, ndn.FaceID) {}, rng.Uint32, func(ndn.Name) {}, func(func()) {})
+		trust := []*verify.Verifier{{}}
+		keys, stopped := 0, 0
+		bring := func(host string) {
+			keys++
+			locator := ndn.MustName("/k").AppendNumber(ndn.TypeSegment, uint64(keys))
+			if err := c.await(asker{1, host}, locator, trust, waitingFor{}); err != nil {
+				t.Fatal(err)
+			}
+			j := c.list[len(c.list)-1]
+			stop := j.stop
+			j.stop = func() { stop(); stopped++ }
+		}
+		for range maxPeerKeys {
+			bring("greedy")
+		}
+		for i := range maxKeys {
+			bring(fmt.Sprint(i))
+		}
+		if len(c.list) != maxKeys || stopped != keys-maxKeys {
+			t.Fatalf("%d keys have a place, %d of %d others were stopped", len(c.list), stopped, keys-maxKeys)
+		}
+		left += c.peers["greedy"]
+		c.close()
+	}
+	// By chance alone seven would be left.
+	if n := float64(left) / runs; n > 6.2 {
+		t.Errorf("%.1f of %d places are left", n, maxPeerKeys)
+	}
 }
 
 // TestAnnouncerAnchors: a prefix announcement is believed when its key is
