@@ -26,9 +26,9 @@ func Check(uri string) error {
 	scheme, _, ok := strings.Cut(uri, "://")
 	switch {
 	case !ok:
-		return fmt.Errorf("dial: %q is not a URI such as unix:///run/nfd/nfd.sock or tcp4://127.0.0.1:6363", uri)
+		return fmt.Errorf("%q is not a URI such as unix:///run/nfd/nfd.sock or tcp4://127.0.0.1:6363", uri)
 	case !slices.Contains(schemes, scheme):
-		return fmt.Errorf("dial: unknown scheme %q in %q: choose one of %s", scheme, uri, strings.Join(schemes, ", "))
+		return fmt.Errorf("unknown scheme %q in %q: choose one of %s", scheme, uri, strings.Join(schemes, ", "))
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func Check(uri string) error {
 // wss://example.com/ndn. An error names the URI.
 func Open(uri string) (face.Server, error) {
 	if err := Check(uri); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("dial: %w", err)
 	}
 	scheme, rest, _ := strings.Cut(uri, "://")
 	var s face.Server

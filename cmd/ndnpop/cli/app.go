@@ -34,7 +34,7 @@ func dialer(transport string) (uri string, open func() (face.Server, error), err
 		return "", nil, err
 	}
 	if err := dial.Check(uri); err != nil {
-		return "", nil, withCode(exitUsage, fmt.Errorf("%q is no forwarder's URI: %w", uri, err))
+		return "", nil, withCode(exitUsage, fmt.Errorf("no forwarder's URI: %w", err))
 	}
 	return uri, func() (face.Server, error) { return dial.Open(uri) }, nil
 }

@@ -123,7 +123,7 @@ func (s *catSummary) replicaLines() string {
 		fmt.Fprintf(&b, "\nafter %.2f s from %s to %s: %s", c.At, show(c.From), to, c.Why)
 	}
 	for _, r := range s.Replicas {
-		fmt.Fprintf(&b, "\n%d segments from %s", r.Segments, show(r.Name))
+		fmt.Fprintf(&b, "\n%s from %s", count(r.Segments, "segment"), show(r.Name))
 		if r.Segments > 0 {
 			fmt.Fprintf(&b, ", rtt at least %.2f ms", r.RTTMin*1e3)
 		}

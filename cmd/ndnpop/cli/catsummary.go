@@ -83,10 +83,10 @@ func (s *catSummary) line() string {
 		name += fmt.Sprintf(" version %d", *s.Version)
 	}
 	if s.Files != nil {
-		name += fmt.Sprintf(": %d files", *s.Files)
+		name += ": " + count(*s.Files, "file")
 	}
-	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %d segments, %d Interests, %d repeated, %d duplicates, rtt %.2f/%.2f/%.2f ms, %s",
-		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, s.Segments, s.Interests, s.Retransmissions, s.duplicates,
+	out := fmt.Sprintf("%s: %d bytes in %.3f s (%s), first byte after %.1f ms, %s, %s, %d repeated, %d duplicates, rtt %.2f/%.2f/%.2f ms, %s",
+		name, s.Bytes, s.Elapsed, bitrate(s.Goodput), s.TTFB*1e3, count(s.Segments, "segment"), count(s.Interests, "Interest"), s.Retransmissions, s.duplicates,
 		s.RTTMin*1e3, s.RTTAvg*1e3, s.RTTMax*1e3, checked)
 	if s.Rejected > 0 {
 		out += fmt.Sprintf("\n%d packets were not what they should be and were asked for again", s.Rejected)

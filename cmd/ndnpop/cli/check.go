@@ -28,7 +28,7 @@ then, and 0 when "ndnpop run -c FILE" will accept the file.`,
 	}
 }
 
-func count(n int, what string) string {
+func count[T int | uint64](n T, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

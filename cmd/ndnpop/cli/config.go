@@ -49,7 +49,7 @@ func loadConfig(path string, set *strategy.Set) (*config.Config, error) {
 		}
 	}
 	if err := daemon.CheckFiles(c); err != nil {
-		return nil, withCode(exitUsage, err)
+		return nil, withCode(exitUsage, fmt.Errorf("%s: %w", path, err))
 	}
 	return c, nil
 }

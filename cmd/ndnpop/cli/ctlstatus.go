@@ -111,17 +111,17 @@ func statusTable(w *tabwriter.Writer, s *statusJSON) {
 	fmt.Fprintf(w, "Interests\t%d satisfied, %d not\n", s.Satisfied, s.Unsatisfied)
 	used := fmt.Sprintf("%d packets of %d", s.CS.Entries, s.CS.CapacityPackets)
 	if s.CS.UsedBytes != nil && s.CS.CapacityBytes != nil {
-		used = fmt.Sprintf("%d packets, %s of %s", s.CS.Entries, bytesText(*s.CS.UsedBytes), bytesText(*s.CS.CapacityBytes))
+		used = fmt.Sprintf("%s, %s of %s", count(s.CS.Entries, "packet"), bytesText(*s.CS.UsedBytes), bytesText(*s.CS.CapacityBytes))
 	}
 	if s.CS.DataBytes != nil && s.CS.UsedBytes != nil && s.CS.CapacityBytes != nil {
 		// Memory is taken in pages, so the one says little about the other.
-		used = fmt.Sprintf("%d packets, %s, in %s of %s of memory", s.CS.Entries,
+		used = fmt.Sprintf("%s, %s, in %s of %s of memory", count(s.CS.Entries, "packet"),
 			bytesText(*s.CS.DataBytes), bytesText(*s.CS.UsedBytes), bytesText(*s.CS.CapacityBytes))
 	}
 	fmt.Fprintf(w, "content store\t%s; hits %d of %d (%.1f %%)\n", used, s.CS.Hits, s.CS.Hits+s.CS.Misses, 100*s.CS.HitRatio)
 	for i, sh := range s.Shards {
-		fmt.Fprintf(w, "shard %d\tload %.1f %% of a processor, PIT %d, %d packets, content store hits %d of %d (%.1f %%)\n",
-			i, 100*sh.Load, sh.PitEntries, sh.Packets, sh.CSHits, sh.CSHits+sh.CSMisses, 100*sh.HitRatio)
+		fmt.Fprintf(w, "shard %d\tload %.1f %% of a processor, PIT %d, %s, content store hits %d of %d (%.1f %%)\n",
+			i, 100*sh.Load, sh.PitEntries, count(sh.Packets, "packet"), sh.CSHits, sh.CSHits+sh.CSMisses, 100*sh.HitRatio)
 	}
 }
 

@@ -186,12 +186,12 @@ func csTable(w *tabwriter.Writer, c *csJSON) {
 	}
 	switch {
 	case c.UsedBytes != nil && c.DataBytes != nil:
-		fmt.Fprintf(w, "holds\t%d packets, %s\n", c.Entries, bytesText(*c.DataBytes))
+		fmt.Fprintf(w, "holds\t%s, %s\n", count(c.Entries, "packet"), bytesText(*c.DataBytes))
 		fmt.Fprintf(w, "used\t%s of memory, in pages\n", bytesText(*c.UsedBytes))
 	case c.UsedBytes != nil:
-		fmt.Fprintf(w, "used\t%s, %d packets\n", bytesText(*c.UsedBytes), c.Entries)
+		fmt.Fprintf(w, "used\t%s, %s\n", bytesText(*c.UsedBytes), count(c.Entries, "packet"))
 	default:
-		fmt.Fprintf(w, "used\t%d packets\n", c.Entries)
+		fmt.Fprintf(w, "used\t%s\n", count(c.Entries, "packet"))
 	}
 	fmt.Fprintf(w, "admit\t%s\n", onOffText(c.Admit))
 	fmt.Fprintf(w, "serve\t%s\n", onOffText(c.Serve))

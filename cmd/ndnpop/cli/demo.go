@@ -53,7 +53,8 @@ func newDemoCmd(e *env) *cobra.Command {
 		Long: `Starts four forwarders on loopback UDP (edge, two intermediates, origin),
 publishes a real file at the origin and fetches it through the edge. In
 mid-transfer the intermediate that serves is killed; the edge's strategy
-(failover) sends what was outstanding there through the other one. It needs no root and leaves nothing behind.
+(failover) sends what was outstanding there through the other one. It needs no
+root and leaves nothing behind.
 
 The transfer is paced to take a few seconds, so that there is something to see.`,
 		Example: `  ndnpop demo

@@ -181,3 +181,22 @@ func TestOwnStrategy(t *testing.T) {
 		t.Error(code, stderr)
 	}
 }
+
+// TestCheckNamesTheFile: of a file that the configuration names, too, it is said
+// which configuration it was.
+func TestCheckNamesTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pop.toml")
+	if err := os.WriteFile(file, []byte("[[mgmt.authorize]]\ncertificates = [\"/none.cert\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := begin(t, nil, "check", file)
+	if code := j.wait(); code != exitUsage || !strings.Contains(j.err.String(), file+": management rule 1: open /none.cert") {
+		t.Errorf("code %d, %s", code, j.err.String())
+	}
+}
+
+func TestCount(t *testing.T) {
+	if a, b := count(uint64(1), "packet"), count(0, "packet"); a != "1 packet" || b != "0 packets" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
