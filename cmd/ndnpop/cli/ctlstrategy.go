@@ -128,11 +128,19 @@ func (s *session) nst(prefix ndn.Name, r *mgmt.StrategyReport, faces map[uint64]
 		for i, row := range r.Rows {
 			fmt.Fprintf(w, "%d\t%s", row.FaceID, safe(out.Hops[i].Remote))
 			for _, v := range row.Cells {
-				fmt.Fprintf(w, "\t%s", strconv.FormatFloat(v, 'g', 4, 64))
+				fmt.Fprint(w, "\t"+cell(v))
 			}
 			fmt.Fprintln(w)
 		}
 	})
+}
+
+// cell is a value of the table, "-" when nothing was measured.
+func cell(v float64) string {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // decisionJSON is a decision of a strategy as --json prints it, one per line.

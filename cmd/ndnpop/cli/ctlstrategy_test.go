@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -62,5 +63,17 @@ func TestStrategyTrace(t *testing.T) {
 	}
 	if out, errs, code := ctl(t, transport, "strategy", "list", "--available"); code != 0 || !strings.Contains(out, "best-path/v=1") || !strings.Contains(out, "  delay-weight") {
 		t.Errorf("code %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestCell: what was not measured is no number.
+func TestCell(t *testing.T) {
+	for v, want := range map[float64]string{2.17812: "2.178", 0: "0", math.Inf(1): "-"} {
+		if got := cell(v); got != want {
+			t.Errorf("%v: %q", v, got)
+		}
+	}
+	if got := cell(math.NaN()); got != "-" {
+		t.Errorf("NaN: %q", got)
 	}
 }
