@@ -7,7 +7,9 @@
 //     from it, for longer than a small multiple of its round-trip time;
 //   - when the link service gave up on an Interest and nothing has been heard
 //     since that was sent;
-//   - when it answers with Nack NoRoute.
+//   - when it answers with Nack NoRoute, and with nothing else in between, as
+//     often as the parameter evidence says: a name below the prefix to which it
+//     has no route is not the end of its other routes.
 //
 // What was outstanding there goes out on the next one, with fresh Nonces, before
 // the consumer's timer runs out: beginning at once and spread over the
@@ -377,7 +379,7 @@ func (f *failover) Nack(c *strategy.Context, ev *strategy.Nack) {
 	h := st.Of(ev.In)
 	h.waits = 0
 	if ev.Reason == ndn.NackNoRoute {
-		f.takeDown(c, ev.In, h)
+		f.unanswered(c, ev.In, h, 1)
 	}
 	if len(c.Ins()) > 0 && !f.resend(c, st) {
 		c.PassNacks()

@@ -325,6 +325,28 @@ func TestNoRouteMovesOn(t *testing.T) {
 	}
 }
 
+// TestOneNoRouteIsNoFailure: who asks for a name to which a next hop has no
+// route does not turn the others' traffic away from it.
+func TestOneNoRouteIsNoFailure(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 1})
+	for at := time.Second; at < 2*time.Second; at += 100 * ms {
+		r.At(at, func() { a.Nacks = ndn.NackNoRoute })
+		r.At(at+12*ms, func() { a.Nacks = 0 })
+		r.At(at+40*ms, func() {
+			if s := r.Share(a, at+40*ms-15*ms, at+40*ms); s != 1 {
+				t.Errorf("share of a after a Nack at %v: %v", at, s)
+			}
+		})
+	}
+	r.Run(3 * time.Second)
+	if len(con.Nacks) > 0 {
+		t.Errorf("Nacks %v", con.Nacks)
+	}
+}
+
 func TestCongestionIsNoFailure(t *testing.T) {
 	r := recorder(t)
 	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Nacks: ndn.NackCongestion})
