@@ -175,7 +175,8 @@ type Admin struct {
 
 // Shards configures the partition of the forwarding tables.
 type Shards struct {
-	Count int `toml:"count" min:"1" max:"1" doc:"One is what this version runs."`
+	Count            int `toml:"count" min:"1" max:"1" doc:"One is what this version runs."`
+	PrefixComponents int `toml:"prefix_components" min:"1" max:"32" doc:"How many components of a name choose its shard; with one shard they choose nothing."`
 }
 
 // Default returns the configuration that an empty file has. unixPath is the
@@ -205,7 +206,7 @@ func Default(unixPath string) *Config {
 		Mgmt:    Mgmt{Announcers: []string{}, AnnouncerAnchors: []string{}},
 		PIT:     PIT{MaxEntries: 1 << 18, MaxEntriesPerFace: 1 << 16},
 		Admin:   Admin{Listen: "127.0.0.1:9363"},
-		Shards:  Shards{Count: 1},
+		Shards:  Shards{Count: 1, PrefixComponents: 2},
 	}
 }
 
