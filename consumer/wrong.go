@@ -30,6 +30,13 @@ func (f *Fetch) Rejected() (ndn.Name, bool) {
 	return n, n != nil
 }
 
+// reject notes the packet that Rejected is to return.
+func (f *Fetch) reject(name ndn.Name) {
+	f.stats.Rejected++
+	f.rejected = append(f.rejectedBuf[:0], name...)
+	f.rejectedBuf = f.rejected
+}
+
 // wrong takes a Data that cannot be the segment of slot i. It reports whether
 // the segment is asked for again; otherwise that is left to the caller.
 func (f *Fetch) wrong(now ndn.Time, i int32, name ndn.Name) bool {
@@ -52,9 +59,7 @@ func (f *Fetch) wrong(now ndn.Time, i int32, name ndn.Name) bool {
 	s.state = slotWaiting
 	f.ring.arm(i, now.Add(wrongPause<<s.wrong))
 	s.wrong++
-	f.stats.Rejected++
-	f.rejected = append(f.rejectedBuf[:0], name...)
-	f.rejectedBuf = f.rejected
+	f.reject(name)
 	return true
 }
 
@@ -65,9 +70,7 @@ func (f *Fetch) wrong(now ndn.Time, i int32, name ndn.Name) bool {
 func (f *Fetch) contradicts(now ndn.Time, i int32, d *ndn.Data, format string, args ...any) {
 	s := &f.ring.slots[i]
 	if l := f.lane(s); s.retx == 0 && s.raced == 0 && f.mayLeave(l) {
-		f.stats.Rejected++
-		f.rejected = append(f.rejectedBuf[:0], d.Name...)
-		f.rejectedBuf = f.rejected
+		f.reject(d.Name)
 		f.leave(now, l)
 		return
 	}
@@ -88,7 +91,5 @@ func (f *Fetch) oneWrong(now ndn.Time, name ndn.Name, why error) {
 	f.cur.holdUntil = now.Add(wrongPause << r.wrong)
 	f.wake = f.cur.holdUntil
 	r.wrong++
-	f.stats.Rejected++
-	f.rejected = append(f.rejectedBuf[:0], name...)
-	f.rejectedBuf = f.rejected
+	f.reject(name)
 }
