@@ -99,9 +99,14 @@ func listenStrangers(t testing.TB, o ListenOptions) *strangers {
 
 // come lets somebody who was never heard of send a packet.
 func (s *strangers) come() (*stranger, error) {
-	s.reap()
 	s.n++
-	p := &stranger{l: s, uri: fmt.Sprintf("udp4://10.%d.%d.%d:6363", s.n>>16&0xff, s.n>>8&0xff, s.n&0xff)}
+	return s.from(s.n)
+}
+
+// from lets somebody who has no face send a packet.
+func (s *strangers) from(n int) (*stranger, error) {
+	s.reap()
+	p := &stranger{l: s, uri: fmt.Sprintf("udp4://10.%d.%d.%d:6363", n>>16&0xff, n>>8&0xff, n&0xff)}
 	r, err := s.accept(p)
 	if err != nil {
 		return nil, err
@@ -135,11 +140,11 @@ func forgedAddressesLetPeersIn(t *testing.T) {
 	}
 	forge(flood)
 	rng, stayed, tries := rand.New(rand.NewPCG(1, 2)), 0, 0
-	for range 20 {
+	for n := range 20 {
 		// It comes at any time between two of the others, which do not wait for it.
 		come := func() (*stranger, error) {
 			time.Sleep(time.Duration(rng.Int64N(int64(every))))
-			return s.come()
+			return s.from(1<<23 + n)
 		}
 		p, err := come()
 		for ; err != nil; p, err = come() {
@@ -159,7 +164,7 @@ func forgedAddressesLetPeersIn(t *testing.T) {
 		}
 		stayed++
 	}
-	if most := places * (1 + crowdTurns*time.Since(begin).Seconds()); float64(made) > most {
+	if most := places * (1 + time.Since(begin).Seconds()/crowdTurns); float64(made) > most {
 		t.Errorf("%d faces were made for forged addresses, at most %.0f may be", made, most)
 	}
 	if stayed < 10 {
@@ -167,6 +172,94 @@ func forgedAddressesLetPeersIn(t *testing.T) {
 	}
 	if n := len(s.f.Faces()); n > places+1 {
 		t.Errorf("%d faces", n)
+	}
+}
+
+// TestWhoComesBackGetsIn: while new addresses come a hundred times as fast as
+// there are turns, a peer that was refused gets a place when it tries again a
+// second later. Who forges addresses and uses each several times takes the turns
+// of those who come back, and no more.
+func TestWhoComesBackGetsIn(t *testing.T) { synctest.Test(t, whoComesBackGetsIn) }
+
+func whoComesBackGetsIn(t *testing.T) {
+	const places, every = 256, 150 * time.Microsecond
+	s := listenStrangers(t, ListenOptions{MaxFaces: places})
+	forge := func(d time.Duration, from func(k int) int) (made int) {
+		for k := range int(d / every) {
+			time.Sleep(every)
+			if _, err := s.from(from(k)); err == nil {
+				made++
+			}
+		}
+		return made
+	}
+	fresh := func(int) int { s.n++; return s.n }
+	forge(time.Second, fresh) // until the first turns are used
+	at, late := 0, 0
+	for n := range 50 {
+		who := 1<<23 + n
+		_, err := s.from(who)
+		if err == nil {
+			continue // lucky
+		}
+		at++
+		forge(time.Second, fresh)
+		if _, err := s.from(who); err != nil {
+			late++
+		}
+	}
+	if at < 25 || late > 2 {
+		t.Errorf("%d were refused at first, of those %d again", at, late)
+	}
+	const long = 20 * time.Second
+	made := forge(long, func(k int) int { return 1<<22 + k%2000 })
+	if most := 2 * places / crowdTurns * int(long/time.Second); made > most+places {
+		t.Errorf("%d faces for addresses that repeat, at most %d may be", made, most)
+	}
+	newcomers := 0
+	for range 50 {
+		forge(50*time.Millisecond, func(k int) int { return 1<<22 + k%333 })
+		if _, err := s.come(); err == nil {
+			newcomers++
+		}
+	}
+	if newcomers < 40 {
+		t.Errorf("only %d of 50 newcomers got in beside addresses that repeat", newcomers)
+	}
+}
+
+// TestReturns: a refusal is remembered for a while, and taken for nobody else's.
+func TestReturns(t *testing.T) {
+	var r returns
+	now, rng := ndn.Time(time.Hour), rand.New(rand.NewPCG(3, 4))
+	key := rng.Uint64()
+	if r.known(now, key) || r.sets != nil {
+		t.Fatal("somebody is known before anybody was refused")
+	}
+	r.note(now, key)
+	if !r.known(now.Add(returnTime), key) || r.known(now.Add(returnTime+time.Second), key) {
+		t.Error("remembered too long, or too short")
+	}
+	if r.known(now, key^1<<63) {
+		t.Error("another address of the same set is known")
+	}
+	// 27,000 others a second take few of the places within one.
+	mine := make([]uint64, 1000)
+	for i := range mine {
+		mine[i] = rng.Uint64()
+		r.note(now, mine[i])
+	}
+	for range 27000 {
+		r.note(now, rng.Uint64())
+	}
+	known := 0
+	for _, k := range mine {
+		if r.known(now.Add(time.Second), k) {
+			known++
+		}
+	}
+	if known < 990 {
+		t.Errorf("%d of 1000 are known after a second", known)
 	}
 }
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"hash/maphash"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -41,7 +42,10 @@ type listener struct {
 	members []*netFace
 	hosts   map[netip.Prefix]int // faces of each host, of streams
 	refused uint64
-	turns   bucket // of faces for new datagram peers
+	turns   bucket  // of faces for new datagram peers
+	again   bucket  // of those that come back after a refusal
+	back    returns // who they are
+	seed    maphash.Seed
 }
 
 // Listen serves a listener and owns it. Its peers become on-demand faces.
@@ -52,9 +56,10 @@ func (f *Forwarder) Listen(l face.Listener, o ListenOptions) error {
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = 10 * time.Minute
 	}
-	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI()), hosts: make(map[netip.Prefix]int)}
+	s := &listener{f: f, l: l, uri: l.URI(), opts: o, streams: !isDatagram(l.URI()), hosts: make(map[netip.Prefix]int), seed: maphash.MakeSeed()}
 	places := int64(max(o.MaxFaces, crowdLeast))
-	s.turns = bucket{rate: crowdTurns * places, burst: places}
+	s.turns = bucket{rate: places / crowdTurns, burst: places}
+	s.again = s.turns
 	if a := &s.opts.Allowance; !s.streams && a.Rate >= 0 {
 		a.defaults()
 		s.total = &shared{bucket: bucket{rate: a.Total, burst: max(a.Total, a.Burst)}}
@@ -134,14 +139,17 @@ func hostOf(uri string) netip.Prefix {
 }
 
 // When a listener has too many faces, makeRoom looks at so many of them for the
-// one that is worth the least. New datagram peers get faces no faster than
-// crowdTurns times all of them in a second, and crowdLeast in any case: so the
-// work is bounded that forged addresses can cause, whether their faces stay or
-// end by an ICMP error at once, and who has got a place has it for a while.
+// one that is worth the least. After the first, as many as there are places and
+// crowdLeast in any case, new datagram peers get faces no faster than one place
+// in crowdTurns each second, and as many more are for peers that have been
+// refused and come back. So the work is bounded that forged addresses can cause,
+// whether their faces stay or end by an ICMP error at once: it must leave the
+// processor time to read what else comes, which is lost otherwise. And who has
+// got a place has it for a while.
 const (
 	crowdSample = 32
 	crowdIdle   = time.Second
-	crowdTurns  = 2
+	crowdTurns  = 4
 	crowdLeast  = 64
 )
 
@@ -225,6 +233,21 @@ func (fc *netFace) dispensable(now ndn.Time) bool {
 	return fc.listener.total == nil || (fc.budget != nil && now >= fc.budget.proven)
 }
 
+// turn reports whether a new datagram peer may have a face now; the face
+// table's lock is held.
+func (l *listener) turn(now ndn.Time, key uint64) bool {
+	turns := &l.turns
+	if l.back.known(now, key) {
+		turns = &l.again
+	}
+	if turns.take(now, 1) {
+		return true
+	}
+	l.back.note(now, key)
+	l.refused++
+	return false
+}
+
 // accept makes a face of a new peer (face.Acceptor).
 func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 	f := l.f
@@ -235,10 +258,7 @@ func (l *listener) accept(tr face.Transport) (face.Receiver, error) {
 	} else {
 		n.mtu = l.opts.MTU
 		f.mu.Lock()
-		turn := l.turns.take(f.clock.now(), 1)
-		if !turn {
-			l.refused++
-		}
+		turn := l.turn(f.clock.now(), maphash.String(l.seed, n.uri))
 		f.mu.Unlock()
 		if !turn {
 			return nil, ErrTooManyFaces
