@@ -168,22 +168,32 @@ func (b *budget) spend(now ndn.Time, n int) (v verdict) {
 		}
 		return v
 	}
-	size, spent := int64(n), b.own.spent(now)
+	spent := b.own.spent(now)
 	v.challenge = spent > b.allowed.Burst/challengePortion
 	if spent > b.allowed.Burst/echoPortion && now >= b.echoAt {
 		b.echoAt = now.Add(echoAgain)
 		v.echo = true
 	}
+	v.pass = b.pay(now, n)
+	return v
+}
+
+// repeat asks for n bytes to be sent that the link repeats.
+func (b *budget) repeat(now ndn.Time, n int) bool { return now < b.proven || b.pay(now, n) }
+
+// pay takes n bytes of what an unproven peer may get, if they are there.
+func (b *budget) pay(now ndn.Time, n int) bool {
+	size := int64(n)
 	if size > b.earned || !b.own.take(now, size) {
-		return v
+		return false
 	}
 	b.total.mu.Lock()
-	v.pass = b.total.take(now, size)
-	b.total.mu.Unlock()
-	if v.pass {
-		b.earned -= size
+	defer b.total.mu.Unlock()
+	if !b.total.take(now, size) {
+		return false
 	}
-	return v
+	b.earned -= size
+	return true
 }
 
 // echoInterest is an Interest that nobody has a route for, whose name only

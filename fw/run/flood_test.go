@@ -62,13 +62,14 @@ type stranger struct {
 	uri  string
 	gone bool
 	sent int
+	size int
 }
 
 func (p *stranger) Info() face.Info {
 	return face.Info{RemoteURI: p.uri, LocalURI: "udp4://192.0.2.100:6363"}
 }
 func (p *stranger) MTU() int                 { return 1400 }
-func (p *stranger) Send(b *face.Frames) int  { p.sent += b.Len(); return 0 }
+func (p *stranger) Send(b *face.Frames) int  { p.sent += b.Len(); p.size += len(b.Buf); return 0 }
 func (p *stranger) QueueLen() int            { return 0 }
 func (p *stranger) receive(frames ...[]byte) { p.r.Receive(frames); p.r.Flush() }
 func (p *stranger) alive() bool              { p.l.mu.Lock(); defer p.l.mu.Unlock(); return !p.gone }
@@ -225,6 +226,33 @@ func whoComesBackGetsIn(t *testing.T) {
 	}
 	if newcomers < 40 {
 		t.Errorf("only %d of 50 newcomers got in beside addresses that repeat", newcomers)
+	}
+}
+
+// TestRepetitionsAreBudgeted: what a link with reliability repeats for a peer
+// that is not proven, and acknowledges nothing, comes out of its allowance.
+func TestRepetitionsAreBudgeted(t *testing.T) { synctest.Test(t, repetitionsAreBudgeted) }
+
+func repetitionsAreBudgeted(t *testing.T) {
+	a := Allowance{Rate: 1000, Burst: 60000}
+	s := listenStrangers(t, ListenOptions{Reliable: ReliabilityOn, Allowance: a})
+	_, id := memApp(t, s.f, echo(t, 1000))
+	addRoute(t, s.f, "/a", id)
+	p, err := s.come()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		p.receive(interestWire(fmt.Sprintf("/a/%d", i), uint32(i+1000)))
+		synctest.Wait()
+	}
+	if p.size < 50000 {
+		t.Fatalf("only %d bytes were sent at first", p.size)
+	}
+	time.Sleep(5 * time.Second)
+	// The headers of the first transmissions are not counted.
+	if most := 60000 + 60*100 + 5*1000; p.size > most {
+		t.Errorf("%d bytes were sent in all, at most %d may be", p.size, most)
 	}
 }
 

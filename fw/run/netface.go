@@ -256,6 +256,22 @@ func (fc *netFace) gaveUpLocked() (wires [][]byte) {
 	}
 }
 
+// tickLocked lets the link do what is due. What it repeats counts for the budget
+// of an unproven peer: who receives nothing acknowledges nothing, and would be
+// sent everything several times. Frames that are over it are lost.
+func (fc *netFace) tickLocked(now ndn.Time) {
+	if fc.budget == nil || fc.persistency != face.PersistencyOnDemand {
+		fc.link.Tick(now, fc.out)
+		return
+	}
+	frames, size, repeated := fc.out.Len(), len(fc.out.Buf), fc.link.Counters().Retransmitted
+	fc.link.Tick(now, fc.out)
+	if n := len(fc.out.Buf) - size; fc.link.Counters().Retransmitted > repeated && !fc.budget.repeat(now, n) {
+		fc.ctr.Drops.OutBudget += uint64(fc.out.Len() - frames)
+		fc.out.Buf, fc.out.Ends = fc.out.Buf[:size], fc.out.Ends[:frames]
+	}
+}
+
 // linkDue is the link's timer: reassembly, reliability.
 func (fc *netFace) linkDue(now ndn.Time) ndn.Time {
 	fc.mu.Lock()
@@ -266,7 +282,7 @@ func (fc *netFace) linkDue(now ndn.Time) ndn.Time {
 	if fc.out == nil {
 		fc.out = fc.f.frames.get()
 	}
-	fc.link.Tick(now, fc.out)
+	fc.tickLocked(now)
 	pending := fc.out.Len() > 0
 	if !pending {
 		fc.f.putFrames(fc.out)
