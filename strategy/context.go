@@ -280,6 +280,10 @@ func (c *Context) send(f ndn.FaceID, fresh bool) Refusal {
 	return r
 }
 
+// QueueFull reports whether an Interest of this event was refused because the
+// queue of a face was full, which is over soon.
+func (c *Context) QueueFull() bool { return c.full }
+
 // NonDiscovery marks the Interests sent from here on in this event as not for
 // discovery (self-learning).
 func (c *Context) NonDiscovery() { c.non = true }

@@ -15,38 +15,61 @@ import (
 //
 // A handler that learns of the failure of one Interest calls Join and arms a
 // timer that is due at once: when that fires, all others of the same moment
-// have joined, and Turn tells when this one's is. New Interests meanwhile line
-// up behind (Follow): Data that overtake others look like losses to a consumer.
-//
-// Timers may fire later than they are due. When somebody joined is therefore
-// what Timer.At says, not the time at which the timer is handled.
+// have joined, and Turn tells when this one's is. What joins before the first of
+// these timers has fired is one group, even if several next hops fail one after
+// the other. New Interests meanwhile line up behind (Follow): Data that overtake
+// others look like losses to a consumer.
 type Spread struct {
-	at    ndn.Time
-	n     uint32
-	until ndn.Time // the last turn
-	gap   time.Duration
-	span  time.Duration
+	groups [2]group // the latest one and the one before
+	latest uint32
+	until  ndn.Time // the last turn
+	gap    time.Duration
+	span   time.Duration
 }
 
-// Join returns the place of one more Interest that failed now. The first has
-// place 0, and its turn is at once.
-func (s *Spread) Join(now ndn.Time) uint32 {
-	if s.at != now {
-		s.at, s.n = now, 0
-	}
-	s.n++
-	return s.n - 1
+// group is what joined until the first turn was asked for.
+type group struct {
+	number uint32
+	n      uint32
+	joined ndn.Time // the first
+	began  ndn.Time // when the first turn was asked for, zero before
 }
 
-// Turn is the time from now until the turn of a place among all that joined at
-// a time, of which the round-trip time was as given.
-func (s *Spread) Turn(now, joined ndn.Time, place uint32, rtt time.Duration) time.Duration {
-	if s.at != joined || place >= s.n {
-		return 0 // forgotten meanwhile
+// Place is a place in the line. The zero Place is behind all others.
+type Place struct{ group, at uint32 }
+
+// stale is after which time a group that has not begun gets no more members:
+// its timers have been disarmed.
+const stale = 10 * time.Millisecond
+
+// First reports whether it is the first of its group, whose turn is at once: it
+// needs no timer.
+func (p Place) First() bool { return p.at == 0 && p.group != 0 }
+
+// Join returns the place of one more Interest that failed now.
+func (s *Spread) Join(now ndn.Time) Place {
+	g := &s.groups[s.latest%2]
+	// A single one of another moment has been sent already, or has its own turn.
+	open := g.joined == now || g.n > 1 && now.Sub(g.joined) <= stale
+	if g.n == 0 || g.began != 0 || !open {
+		s.latest = max(1, s.latest+1)
+		g = &s.groups[s.latest%2]
+		*g = group{number: s.latest, joined: now}
 	}
-	s.span = rtt
-	s.gap = rtt / time.Duration(s.n)
-	turn := joined.Add(s.gap * time.Duration(place))
+	g.n++
+	return Place{g.number, g.n - 1}
+}
+
+// Turn is the time from now until the turn of a place. Its group's Interests
+// were outstanding at a next hop with this round-trip time.
+func (s *Spread) Turn(now ndn.Time, p Place, rtt time.Duration) time.Duration {
+	turn := max(now, s.until.Add(s.gap)) // of who is forgotten
+	if g := &s.groups[p.group%2]; p.group != 0 && g.number == p.group && p.at < g.n {
+		if g.began == 0 {
+			g.began, s.span, s.gap = now, rtt, rtt/time.Duration(g.n)
+		}
+		turn = g.began.Add(rtt / time.Duration(g.n) * time.Duration(p.at))
+	}
 	s.until = max(s.until, turn)
 	return max(0, turn.Sub(now))
 }
@@ -60,4 +83,24 @@ func (s *Spread) Follow(now ndn.Time) time.Duration {
 	}
 	s.until = s.until.Add(s.gap / 2)
 	return s.until.Sub(now)
+}
+
+// A full queue of a face takes up again soon.
+const (
+	maxRefused   = 6
+	afterRefusal = 5 * time.Millisecond
+)
+
+// Refused counts how often the queue of a face was full when an Interest was to
+// be sent again. The zero Refused is ready.
+type Refused uint8
+
+// Retry is the time after which the Interest is to be tried again: from 5 ms
+// on, doubling to 160 ms. ok is false when it has been tried often enough.
+func (r *Refused) Retry() (wait time.Duration, ok bool) {
+	if *r == maxRefused {
+		return 0, false
+	}
+	*r++
+	return afterRefusal << (*r - 1), true
 }

@@ -113,7 +113,8 @@ type entry struct {
 	// queued is set while the Interest waits for its turn to be sent.
 	queued       bool
 	fresh        bool // for the first time
-	place        uint32
+	place        strategy.Place
+	refused      strategy.Refused
 	retry, again bool // as forward takes them
 }
 
@@ -251,11 +252,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	}
 	st := f.prefixes.Get(c)
 	if ev.Tag == tagTurn {
-		e.queued = false
-		if _, ok := f.forward(c, st, e.retry, e.again); !ok && e.fresh {
-			c.NackAll(ndn.NackNoRoute)
-		}
-		e.fresh = false
+		f.turn(c, st, e)
 		return
 	}
 	h := st.Of(e.watched)
@@ -264,7 +261,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 		if h.rtt.N == 0 {
 			rtt = f.silence.Unknown / 4
 		}
-		e.timer = c.Arm(st.spread.Turn(c.Now(), ev.At, e.place, rtt), tagTurn)
+		e.timer = c.Arm(st.spread.Turn(c.Now(), e.place, rtt), tagTurn)
 		return
 	}
 	o := c.Out(e.watched)
@@ -283,16 +280,44 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 // a next hop concerns. The arguments are those of forward.
 func (f *failover) queue(c *strategy.Context, st *prefix, of ndn.FaceID, retry, again bool) {
 	e := f.entries.Get(c)
-	place := st.spread.Join(c.Now())
-	if place == 0 {
-		f.forward(c, st, retry, again)
+	if e.timer.IsSet() {
+		c.Disarm(e.timer)
+	}
+	e.watched, e.retry, e.again = of, retry, again
+	if e.place = st.spread.Join(c.Now()); e.place.First() {
+		f.turn(c, st, e)
 		return
+	}
+	e.queued, e.timer = true, c.Arm(0, tagPlace)
+}
+
+// turn sends an Interest whose turn it is.
+func (f *failover) turn(c *strategy.Context, st *prefix, e *entry) {
+	fresh := e.fresh
+	e.queued, e.fresh = false, false
+	if _, ok := f.forward(c, st, e.retry, e.again); ok || !fresh && f.later(c, e) {
+		return
+	}
+	if fresh || c.QueueFull() && !c.PendingOut() {
+		c.NackAll(ndn.NackNoRoute)
+	}
+}
+
+// later tries an Interest again, a few times, when it was a full queue that
+// refused it, and reports whether it will.
+func (f *failover) later(c *strategy.Context, e *entry) bool {
+	if !c.QueueFull() {
+		return false
+	}
+	wait, ok := e.refused.Retry()
+	if !ok {
+		return false
 	}
 	if e.timer.IsSet() {
 		c.Disarm(e.timer)
 	}
-	e.watched, e.queued, e.place, e.retry, e.again = of, true, place, retry, again
-	e.timer = c.Arm(0, tagPlace)
+	e.queued, e.timer = true, c.Arm(wait, tagTurn)
+	return e.timer.IsSet()
 }
 
 // lineUp makes a new Interest wait behind those that wait to be sent again, and
@@ -346,10 +371,20 @@ func (f *failover) isDown(h *hop, face ndn.FaceID) bool {
 	return h.down
 }
 
-// resend sends an Interest that a next hop failed to answer to another one.
-func (f *failover) resend(c *strategy.Context, st *prefix) bool {
-	_, ok := f.forward(c, st, false, false)
-	return ok
+// resend sends an Interest that a next hop refused to another one, or has the
+// downstreams told.
+func (f *failover) resend(c *strategy.Context, st *prefix) {
+	if len(c.Ins()) == 0 {
+		return
+	}
+	if _, ok := f.forward(c, st, false, false); ok {
+		return
+	}
+	e := f.entries.Get(c)
+	e.retry, e.again = false, false
+	if !f.later(c, e) {
+		c.PassNacks()
+	}
 }
 
 // Data implements strategy.Strategy.
@@ -381,9 +416,7 @@ func (f *failover) Nack(c *strategy.Context, ev *strategy.Nack) {
 	if ev.Reason == ndn.NackNoRoute {
 		f.unanswered(c, ev.In, h, 1)
 	}
-	if len(c.Ins()) > 0 && !f.resend(c, st) {
-		c.PassNacks()
-	}
+	f.resend(c, st)
 }
 
 // GaveUp implements strategy.GaveUpHandler.
@@ -394,9 +427,7 @@ func (f *failover) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 		n = f.silence.Evidence
 	}
 	f.unanswered(c, ev.On, h, n)
-	if len(c.Ins()) > 0 && !f.resend(c, st) {
-		c.PassNacks()
-	}
+	f.resend(c, st)
 }
 
 // NextHop implements strategy.NextHopHandler.

@@ -629,3 +629,95 @@ func TestNewInLineAreNoHop(t *testing.T) {
 		t.Errorf("%d waited, state of no next hop: %v", waited, s.nobody)
 	}
 }
+
+// most is the largest number of Interests that were sent to a next hop again
+// within a millisecond.
+func most(r *strategytest.Recorder, to *strategytest.Hop) (n int) {
+	for i, s := range r.Sends {
+		k := 0
+		for _, x := range r.Sends[i:] {
+			if x.Hop == to && x.Again && x.At < s.At+ms {
+				k++
+			}
+		}
+		n = max(n, k)
+	}
+	return n
+}
+
+// TestFailuresOneAfterTheOther: a second next hop dies before the timers of those
+// that were outstanding at the first one have fired.
+func TestFailuresOneAfterTheOther(t *testing.T) {
+	for _, late := range []time.Duration{0, 50 * time.Microsecond, 2 * ms} {
+		r := recorder(t)
+		r.Late = late
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+		c := r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 20 * ms})
+		con := r.AddConsumer(strategytest.Consumer{Window: 60})
+		r.AddConsumer(strategytest.Consumer{Object: "o", Every: ms / 2}) // so that they are not all sent at once
+		r.At(991*ms, func() { b.SetCost(0) })
+		r.At(time.Second, a.Down)
+		r.At(time.Second+20*time.Microsecond, b.Down)
+		r.Run(1100 * ms)
+		if n := r.Count(c, time.Second, 1025*ms); n < 60 {
+			t.Errorf("%d sent again", n)
+		}
+		if n := most(r, c); n > 12 {
+			t.Errorf("timers %v late: %d in a millisecond", late, n)
+		}
+		if gap := con.Gap(990*ms, 1100*ms); gap > 40*ms || con.Lost > 0 || len(con.Nacks) > 0 {
+			t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
+		}
+	}
+}
+
+// TestFullQueueIsTriedAgain: what the other path's face does not take goes there a
+// little later, and not for ever.
+func TestFullQueueIsTriedAgain(t *testing.T) {
+	for name, die := range map[string]func(*strategytest.Hop){
+		"kill":       func(h *strategytest.Hop) { h.Down() },
+		"black hole": func(h *strategytest.Hop) { h.Silent = true },
+		"no route":   func(h *strategytest.Hop) { h.Nacks = ndn.NackNoRoute },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+			con := r.AddConsumer(strategytest.Consumer{Segments: 50, Window: 50, Start: time.Second})
+			warm := r.AddConsumer(strategytest.Consumer{Window: 4, Segments: 20})
+			at := 1005 * ms
+			if name == "no route" {
+				at = 999 * ms // what is asked from then on
+			}
+			r.At(at, func() { die(a); b.Refuse = true })
+			r.At(1060*ms, func() { b.Refuse = false })
+			r.Run(2 * time.Second)
+			if n := len(con.Arrivals); n != 50 || len(con.Nacks) > 0 || len(warm.Arrivals) != 20 {
+				t.Errorf("%d arrivals, Nacks %v", n, con.Nacks)
+			}
+			if gap := con.Gap(time.Second, 1200*ms); gap > 120*ms {
+				t.Errorf("gap %v", gap)
+			}
+			// For ever.
+			last := r.AddConsumer(strategytest.Consumer{Object: "o", Segments: 1, Start: 8 * time.Second})
+			before := 0
+			r.AddConsumer(strategytest.Consumer{Segments: 300, Every: 10 * ms, Start: 2 * time.Second}) // which brings a back
+			r.At(2*time.Second, func() { a.Silent, a.Nacks = false, 0; a.Up() })
+			r.At(7999*ms, func() {
+				b.Refuse, before = true, r.Refused[strategy.RefusedQueue]
+				if name == "no route" {
+					die(a)
+				}
+			})
+			r.At(8005*ms, func() { die(a) })
+			r.Run(15 * time.Second)
+			if n := r.Refused[strategy.RefusedQueue] - before; n == 0 || n > 8 {
+				t.Errorf("tried %d times", n)
+			}
+			if name != "black hole" && (len(last.Nacks) != 1 || last.Nacks[0] != ndn.NackCongestion) {
+				t.Errorf("Nacks %v", last.Nacks)
+			}
+		})
+	}
+}

@@ -490,7 +490,7 @@ func (n *nst) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 
 // fail moves an object away from a replica, unless that has happened, and
 // sends the Interest to where the object is now. It reports whether it was
-// sent.
+// sent, or will be.
 func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) bool {
 	if len(c.Ins()) == 0 {
 		return true
@@ -499,7 +499,11 @@ func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) 
 	if o.replica == from {
 		n.choose(c, o, c.Candidates(), why, must)
 	}
-	return o.replica != from && c.Out(o.replica) == nil && n.forward(c) == strategy.Sent
+	if o.replica == from || c.Out(o.replica) != nil {
+		return false
+	}
+	r := n.forward(c)
+	return r == strategy.Sent || r == strategy.RefusedQueue && n.later(c, n.entries.Get(c))
 }
 
 // NextHop implements strategy.NextHopHandler.
@@ -514,7 +518,9 @@ func (n *nst) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 func (n *nst) Inherit(c *strategy.Context) {
 	o := c.LatestOut()
 	if o == nil {
-		n.forward(c)
+		if hops := c.Candidates(); len(hops) > 0 {
+			n.queue(c, hops[0].Face)
+		}
 		return
 	}
 	r := n.tables.Get(c).Of(o.Face)

@@ -42,9 +42,10 @@ type watch struct {
 	face    ndn.FaceID
 	missing bool // it has been counted
 	// queued is set while the Interest waits for its turn to be sent.
-	queued bool
-	fresh  bool // for the first time
-	place  uint32
+	queued  bool
+	fresh   bool // for the first time
+	place   strategy.Place
+	refused strategy.Refused
 }
 
 // What a timer of an entry is for.
@@ -141,9 +142,9 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 				o.undo = before
 			}
 		}
-		n.turn(c, st, p, l, ev.At)
+		n.turn(c, st, p, l)
 	case tagPlace:
-		n.turn(c, st, p, l, ev.At)
+		n.turn(c, st, p, l)
 	}
 }
 
@@ -159,12 +160,12 @@ func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
 }
 
 // turn arms the timer for an Interest's turn among those that go elsewhere.
-func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life, joined ndn.Time) {
+func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
 	rtt := l.rtt.Smooth
 	if l.rtt.N == 0 {
 		rtt = n.silence.Unknown / 16
 	}
-	wait := st.spread.Turn(c.Now(), joined, p.place, rtt)
+	wait := st.spread.Turn(c.Now(), p.place, rtt)
 	if wait == 0 {
 		n.again(c, p)
 		return
@@ -177,17 +178,32 @@ func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life, joined n
 func (n *nst) again(c *strategy.Context, p *pending) {
 	fresh := p.fresh
 	p.queued, p.fresh = false, false
-	sent := false
+	refusal := strategy.RefusedNoFace
 	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil {
-		sent = n.forward(c) == strategy.Sent
+		refusal = n.forward(c)
 	}
 	switch {
-	case sent:
+	case refusal == strategy.Sent:
+	case refusal == strategy.RefusedQueue && !fresh && n.later(c, p):
 	case c.PendingOut():
 		n.watch(c, &p.watch, p.face, &n.tables.Get(c).Of(p.face).life)
-	case fresh:
+	case fresh || refusal == strategy.RefusedQueue:
 		c.NackAll(ndn.NackNoRoute)
 	}
+}
+
+// later tries an Interest again, a few times, that a full queue refused, and
+// reports whether it will.
+func (n *nst) later(c *strategy.Context, p *pending) bool {
+	wait, ok := p.refused.Retry()
+	if !ok {
+		return false
+	}
+	if p.timer.IsSet() {
+		c.Disarm(p.timer)
+	}
+	p.queued, p.timer = true, c.Arm(wait, tagTurn)
+	return p.timer.IsSet()
 }
 
 // lineUp makes a new Interest wait behind those that wait to be sent again, and
