@@ -184,6 +184,11 @@ func TestContentStore(t *testing.T) {
 	if c := n.s.Counters(); i.Hits != 4 || i.Packets != 0 || i.Hits+i.Misses != c.InInterests {
 		t.Fatalf("%+v %d", i, c.InInterests)
 	}
+	n.interest(local1, "/localhost/nfd/status/general", 8, prefixed, fresh)
+	n.take()
+	if after := n.s.CSInfo(); after.Hits != i.Hits || after.Misses != i.Misses {
+		t.Fatalf("management counts in the hit ratio: %+v", after)
+	}
 	cfg := i.Config
 	cfg.NoServe = true
 	if err := n.s.SetCS(cfg); err != nil {

@@ -210,6 +210,8 @@ func (s *Shard) serve(a *arrival) bool {
 	}
 	wire, ok := s.cs.Find(a.now, &table.Query{
 		Interest: &a.p.Interest, Hint: hint, Digest: a.digest, Hash: a.hash, Hashes: a.hashes,
+		// Who watches the forwarder must not change the hit ratio that he sees.
+		Uncounted: a.in.Local && a.p.Interest.Name.HasPrefix(localhost),
 	})
 	if !ok {
 		return false

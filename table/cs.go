@@ -313,22 +313,28 @@ type Query struct {
 	Digest   []byte   // implicit digest at the end of the name, or nil
 	Hash     uint64   // DataHash of the Interest
 	Hashes   []uint64 // of the prefixes of the Interest's name
+	// Uncounted leaves Hits and Misses as they are.
+	Uncounted bool
 }
 
 // Find looks a query up and returns the wire of a Data that answers it, valid
 // until the store is changed. Among several that match a prefix, newer ones
 // are preferred.
 func (cs *CS) Find(now ndn.Time, q *Query) (wire []byte, ok bool) {
-	if !cs.Serves() {
-		cs.info.Misses++
-		return nil, false
+	slot := uint32(0)
+	if cs.Serves() {
+		slot, ok = cs.lookup(now, q)
 	}
-	slot, ok := cs.lookup(now, q)
+	switch {
+	case q.Uncounted:
+	case ok:
+		cs.info.Hits++
+	default:
+		cs.info.Misses++
+	}
 	if !ok {
-		cs.info.Misses++
 		return nil, false
 	}
-	cs.info.Hits++
 	cs.policy.used(slot)
 	return cs.wire(cs.entries.at(slot)), true
 }
