@@ -310,3 +310,84 @@ func TestReliabilityForgetsAWindow(t *testing.T) {
 		t.Errorf("time-out of %v", rto)
 	}
 }
+
+// heardOnce is a reliable link whose peer has shown the feature.
+func heardOnce(t *testing.T) (*Link, ndn.Time) {
+	t.Helper()
+	a, b := New(reliable(Reliability{})), New(reliable(Reliability{}))
+	receive(t, b, 1*ms, send(t, a, 1*ms, interest(1), nil))
+	now, acks := tick(t, b)
+	receive(t, a, now, acks)
+	if !a.rel.heard {
+		t.Fatal("not heard")
+	}
+	return a, now
+}
+
+// fail sends an Interest that is lost, with all repetitions, and reports whether
+// the link gave up on it.
+func fail(t *testing.T, a *Link, now ndn.Time) (later ndn.Time, gaveUp bool) {
+	t.Helper()
+	send(t, a, now, interest(2), nil)
+	for a.Deadline() != ndn.Never {
+		now, _ = tick(t, a)
+		for {
+			_, ok := a.GaveUp()
+			if !ok {
+				break
+			}
+			gaveUp = true
+		}
+	}
+	return now + 1*ms, gaveUp
+}
+
+// A link that fails for long is waited for all the time, although some packets of
+// the peer came without the feature (others' on the same address, say), and keeps
+// nothing of what it gave up.
+func TestLongOutage(t *testing.T) {
+	a, now := heardOnce(t)
+	plain := New(Config{Fragment: true})
+	for range deafAfter - 1 {
+		receive(t, a, now, send(t, plain, now, data(t, 2, 100), nil))
+	}
+	for i := range 2000 {
+		var ok bool
+		if now, ok = fail(t, a, now); !ok {
+			t.Fatalf("Interest %d was not waited for", i)
+		}
+	}
+	if n := len(a.rel.ring); n > 2*history {
+		t.Errorf("room for %d transmissions is kept", n)
+	}
+}
+
+// A single packet that was given up does not make a peer deaf that was quick to
+// drop the feature: that takes several time-outs.
+func TestFewTimeoutsMeanNothing(t *testing.T) {
+	a, now := heardOnce(t)
+	plain := New(Config{Fragment: true})
+	for range deafAfter {
+		receive(t, a, now, send(t, plain, now, data(t, 2, 100), nil))
+	}
+	now, _ = fail(t, a, now) // four time-outs
+	if _, ok := fail(t, a, now); !ok {
+		t.Error("the second Interest was not waited for")
+	}
+}
+
+// Where a round trip is longer than CoDel's interval, a queue must stand for a
+// round trip until it is marked.
+func TestLongLinkIsMarkedAfterARoundTrip(t *testing.T) {
+	cfg := Marking{Threshold: 1000, Interval: 100 * time.Millisecond}
+	var m marker
+	var d queueDelay
+	now := 1000 * ms
+	m.delay(now, 400*time.Millisecond, 1<<20, &d, &cfg)
+	for range slowSamples {
+		m.delay(now, 600*time.Millisecond, 1<<20, &d, &cfg)
+	}
+	if !m.slow || m.now(now+399*ms, &cfg) || !m.now(now+400*ms, &cfg) {
+		t.Errorf("slow %v, the first mark is due after %v", m.slow, m.next.Sub(now))
+	}
+}
