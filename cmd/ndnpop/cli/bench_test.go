@@ -104,3 +104,21 @@ func TestBenchPrepares(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBenchCompletion: scenarios and groups are offered with what they are about.
+func TestBenchCompletion(t *testing.T) {
+	j := begin(t, nil, "__complete", "bench", "run", "")
+	if code := j.wait(); code != 0 {
+		t.Fatal(j.err.String())
+	}
+	out := j.out.String()
+	want := []string{"papers\n", "cdn\n", "all\n"}
+	for _, s := range scenarios() {
+		want = append(want, s.Name()+"\t"+s.About())
+	}
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("no %q in %q", w, out)
+		}
+	}
+}

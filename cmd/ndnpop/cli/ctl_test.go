@@ -31,7 +31,7 @@ func TestCtl(t *testing.T) {
 		{"face create udp4://127.0.0.1:19999 --persistency permanent --mtu 1400", 0, []string{"udp4://127.0.0.1:19999", "permanent"}},
 		{"face create udp4://127.0.0.1:19999", 1, []string{"face FACE goes to udp4://127.0.0.1:19999 already", "ctl face update FACE"}},
 		{"face create", 2, []string{"--help"}},
-		{"face create nonsense", 1, []string{"400", "not a face URI"}},
+		{"face create nonsense", 2, []string{"no URI like udp4://"}},
 		{"face create ftp://192.0.2.7", 1, []string{"406", "there are udp4"}},
 		{"face create udp4://127.0.0.1:19998 --persistency sometimes", 2, []string{"persistent or permanent"}},
 		{"face list", 0, []string{"FACE ", "internal://", "FACE   udp4://127.0.0.1:19999", "permanent", "1400"}},
@@ -50,6 +50,8 @@ func TestCtl(t *testing.T) {
 		{"face update udp4://127.0.0.1:19999 --reliability off --congestion-marking off", 0, []string{"permanent, no flags"}},
 		{"face update FACE --local-fields on", 1, []string{"409", "not possible for this face: local-fields"}},
 		{"face update FACE --reliability maybe", 2, []string{"on or off"}},
+		{"face update FACE", 2, []string{"nothing to change", "--persistency", "--mtu", "--congestion-threshold", "--help"}},
+		{"face list FACE --scheme udp4", 2, []string{"not both"}},
 
 		{"route add /cdn FACE --cost 10", 0, []string{"/cdn through face FACE, cost 10, origin static"}},
 		{"route add /cdn/video FACE --origin client --expires 1h --capture --no-inherit", 0, []string{"origin client"}},
@@ -73,8 +75,8 @@ func TestCtl(t *testing.T) {
 		{"strategy unset /", 2, []string{"not unset"}},
 
 		{"cs info", 0, []string{"capacity  1.0 MB of memory", "holds     0 packets, 0 B", "of memory, in pages", "admit     on", "hits      0 of "}},
-		{"cs config --capacity 88kB --admit off", 0, []string{"capacity 10 packets, admit off, serve on"}},
-		{"cs config --capacity 5 --serve off", 0, []string{"capacity 5 packets, admit off, serve off"}},
+		{"cs config --capacity 88kB --admit off", 0, []string{"capacity 10 packets of up to 8800 bytes (88.0 kB), admit off, serve on"}},
+		{"cs config --capacity 5 --serve off", 0, []string{"capacity 5 packets of up to 8800 bytes (44.0 kB), admit off, serve off"}},
 		{"cs config --capacity many", 2, []string{"--capacity"}},
 		{"cs config", 2, []string{"nothing to change"}},
 		{"cs erase /cdn", 0, []string{"erased 0 Data"}},
@@ -103,6 +105,56 @@ func TestCtl(t *testing.T) {
 		for _, w := range tc.want {
 			if !strings.Contains(text, strings.ReplaceAll(w, "FACE", face)) && !strings.Contains(text, w) {
 				t.Errorf("ctl %s: no %q in\n%s", tc.args, w, text)
+			}
+		}
+	}
+}
+
+// TestCtlCompletion: what the forwarder knows is offered; without one, or without
+// a wish, nothing and no file names.
+func TestCtlCompletion(t *testing.T) {
+	transport := forwarder(t)
+	out, errs, code := ctl(t, transport, "face", "create", "udp4://127.0.0.1:19999")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	face, _, _ := strings.Cut(strings.TrimPrefix(out, "face "), ":")
+	for _, args := range []string{"route add /cdn/film FACE", "strategy set /live multicast"} {
+		if _, errs, code := ctl(t, transport, strings.Fields(strings.ReplaceAll(args, "FACE", face))...); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	const files = ":4\n" // ShellCompDirectiveNoFileComp
+	for _, tc := range []struct{ args, want, not string }{
+		{"face destroy ?", face + "\tudp4://127.0.0.1:19999\n", "internal"},
+		{"face list ?", face + "\t", "internal"},
+		{"face update udp?", "udp4://127.0.0.1:19999\n", face + "\t"},
+		{"face update tcp?", "", "udp4"},
+		{"face destroy 1 ?", "", face},
+		{"route add ?", "/cdn/film\n", face},
+		{"route add /x ?", face + "\t", "/cdn"},
+		{"route remove /c?", "/cdn/film\n", "/localhost"},
+		{"route list ?", "/cdn/film\n", face},
+		{"strategy set ?", "/cdn/film\n", "multicast"},
+		{"strategy set /x m?", "multicast\n", "/live"},
+		{"strategy unset ?", "/live\n", "/cdn"},
+		{"face create ?", "", "udp4"},
+	} {
+		args := strings.Fields(tc.args)
+		args[len(args)-1] = strings.TrimSuffix(args[len(args)-1], "?")
+		for _, reachable := range []bool{true, false} {
+			where := transport
+			if !reachable {
+				where = "--transport=unix:///nonexistent/nfd.sock"
+			}
+			j := begin(t, nil, append([]string{"__complete", "ctl", where}, args...)...)
+			code := j.wait()
+			out := j.out.String()
+			if code != 0 || !strings.HasSuffix(out, files) {
+				t.Errorf("%s: code %d: %q", tc.args, code, out)
+			}
+			if reachable && !strings.Contains(out, tc.want) || strings.Contains(out, tc.not) && reachable {
+				t.Errorf("%s: %q", tc.args, out)
 			}
 		}
 	}

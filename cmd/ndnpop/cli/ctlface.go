@@ -110,8 +110,12 @@ list while its peer cannot be reached; the last column then says for how long an
 why.`,
 		Example: `  ndnpop ctl face list
   ndnpop ctl face list --scheme udp4 --json`,
-		Args: usageArgs(cobra.MaximumNArgs(1)),
+		Args:              usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completion(f.completeFaces),
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && scheme != "" {
+				return badUsage(c, errors.New("give FACE or --scheme, not both"))
+			}
 			return f.with(c, func(s *session) error {
 				var list []mgmt.FaceStatus
 				var err error
@@ -234,11 +238,15 @@ address and port. Prints the number of the new face. A face that exists already
 is an error that names it.`,
 		Example: `  ndnpop ctl face create udp4://192.0.2.7:6363
   ndnpop ctl face create tcp6://[2001:db8::7]:6363 --persistency permanent`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args:              usageArgs(cobra.ExactArgs(1)),
+		ValidArgsFunction: completion(),
 		RunE: func(c *cobra.Command, args []string) error {
 			p := mgmt.ControlParameters{URI: args[0]}
 			if err := o.apply(c, &p); err != nil {
 				return err
+			}
+			if !strings.Contains(p.URI, "://") {
+				return badUsage(c, fmt.Errorf("%q is no URI like udp4://192.0.2.7:6363", p.URI))
 			}
 			return f.with(c, func(s *session) error {
 				b, err := s.command("faces", "create", &p)
@@ -268,11 +276,16 @@ func newFaceUpdateCmd(f *ctlFlags) *cobra.Command {
 		Short: "Change a face",
 		Example: `  ndnpop ctl face update 262 --persistency permanent
   ndnpop ctl face update udp4://192.0.2.7:6363 --reliability on`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args:              usageArgs(cobra.ExactArgs(1)),
+		ValidArgsFunction: completion(f.completeFaces),
 		RunE: func(c *cobra.Command, args []string) error {
 			var p mgmt.ControlParameters
 			if err := o.apply(c, &p); err != nil {
 				return err
+			}
+			if !p.Persistency.IsSet() && !p.MTU.IsSet() && !p.Mask.IsSet() && !p.MarkInterval.IsSet() && !p.MarkThreshold.IsSet() {
+				return badUsage(c, errors.New("nothing to change: give --persistency, --mtu, --local-fields, --reliability, "+
+					"--congestion-marking, --congestion-interval or --congestion-threshold"))
 			}
 			return f.with(c, func(s *session) error {
 				face, err := s.findFace(args[0])
@@ -348,6 +361,8 @@ func newFaceDestroyCmd(f *ctlFlags) *cobra.Command {
 		Short:   "Destroy a face, with its routes",
 		Example: "  ndnpop ctl face destroy 262",
 		Args:    usageArgs(cobra.ExactArgs(1)),
+
+		ValidArgsFunction: completion(f.completeFaces),
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.with(c, func(s *session) error {
 				face, err := s.findFace(args[0])

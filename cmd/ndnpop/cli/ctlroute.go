@@ -71,7 +71,8 @@ func newRouteListCmd(f *ctlFlags) *cobra.Command {
 		Short: "List the routes of the RIB, of all prefixes or of one and those below it",
 		Example: `  ndnpop ctl route list
   ndnpop ctl route list /cdn`,
-		Args: usageArgs(cobra.MaximumNArgs(1)),
+		Args:              usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completion(f.completeRoutes()),
 		RunE: func(c *cobra.Command, args []string) error {
 			var under ndn.Name
 			if len(args) > 0 {
@@ -138,7 +139,8 @@ func newRouteAddCmd(f *ctlFlags) *cobra.Command {
 FACE is a URI that no face goes to, a persistent face is created.`,
 		Example: `  ndnpop ctl route add /cdn 262 --cost 10
   ndnpop ctl route add /cdn udp4://192.0.2.7:6363 --expires 1h`,
-		Args: usageArgs(cobra.ExactArgs(2)),
+		Args:              usageArgs(cobra.ExactArgs(2)),
+		ValidArgsFunction: completion(f.completeRoutes(), f.completeFaces),
 		RunE: func(c *cobra.Command, args []string) error {
 			prefix, err := parsePrefix(c, args[0])
 			if err != nil {
@@ -223,6 +225,8 @@ func newRouteRemoveCmd(f *ctlFlags) *cobra.Command {
 		Short:   "Remove a route",
 		Example: "  ndnpop ctl route remove /cdn 262",
 		Args:    usageArgs(cobra.ExactArgs(2)),
+
+		ValidArgsFunction: completion(f.completeRoutes(), f.completeFaces),
 		RunE: func(c *cobra.Command, args []string) error {
 			prefix, err := parsePrefix(c, args[0])
 			if err != nil {

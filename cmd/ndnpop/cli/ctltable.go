@@ -68,7 +68,8 @@ with version and parameters if wanted, or a full name that begins with
 /localhost/nfd/strategy/. An unknown one lists the choices.`,
 		Example: `  ndnpop ctl strategy set /cdn multicast
   ndnpop ctl strategy set /cdn best-route/v=5/retx-suppression-initial~10`,
-		Args: usageArgs(cobra.ExactArgs(2)),
+		Args:              usageArgs(cobra.ExactArgs(2)),
+		ValidArgsFunction: completion(f.completeRoutes(), f.completeStrategies),
 		RunE: func(c *cobra.Command, args []string) error {
 			prefix, err := parsePrefix(c, args[0])
 			if err != nil {
@@ -103,6 +104,8 @@ func newStrategyUnsetCmd(f *ctlFlags) *cobra.Command {
 		Short:   "Let a prefix inherit its strategy again",
 		Example: "  ndnpop ctl strategy unset /cdn",
 		Args:    usageArgs(cobra.ExactArgs(1)),
+
+		ValidArgsFunction: completion(f.completeChoices()),
 		RunE: func(c *cobra.Command, args []string) error {
 			prefix, err := parsePrefix(c, args[0])
 			if err != nil {
@@ -212,8 +215,9 @@ func newCsConfigCmd(f *ctlFlags) *cobra.Command {
 		Use:   "config",
 		Short: "Change the content store",
 		Long: `Changes what is given and leaves the rest. The protocol counts the capacity in
-packets; a size in bytes such as 2GB is sent as the number of the largest packets
-(8800 bytes) that it has room for, which is how ndnpop understands it.`,
+packets; a size in bytes such as 2GB is sent as a number of packets of 8800 bytes,
+the largest there are, rounded up. ndnpop takes it for so many bytes of memory
+again; the number of packets that fit is larger if they are smaller.`,
 		Example: `  ndnpop ctl cs config --capacity 2GB
   ndnpop ctl cs config --admit off`,
 		Args: usageArgs(cobra.NoArgs),
@@ -242,11 +246,12 @@ packets; a size in bytes such as 2GB is sent as the number of the largest packet
 					Admit           bool   `json:"admit"`
 					Serve           bool   `json:"serve"`
 				}{b.Capacity.GetOr(0), flags&mgmt.CsAdmit != 0, flags&mgmt.CsServe != 0}
-				return s.say(out, "capacity %d packets, admit %s, serve %s", out.CapacityPackets, onOffText(out.Admit), onOffText(out.Serve))
+				return s.say(out, "capacity %d packets of up to %d bytes (%s), admit %s, serve %s", out.CapacityPackets,
+					ndn.MaxPacketSize, bytesText(out.CapacityPackets*ndn.MaxPacketSize), onOffText(out.Admit), onOffText(out.Serve))
 			})
 		},
 	}
-	c.Flags().StringVar(&capacity, "capacity", "", "`packets`, or a size such as 2GB")
+	c.Flags().StringVar(&capacity, "capacity", "", "`packets` of 8800 bytes, or a size such as 2GB")
 	addOnOff(c, &admit, "admit", "keep the Data that passes")
 	addOnOff(c, &serve, "serve", "answer from what is kept")
 	return c
