@@ -721,3 +721,34 @@ func TestFullQueueIsTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestUpDoesNotStartTheLineAnew: a face that comes up changes where Interests go
+// that wait for their turn, not when.
+func TestUpDoesNotStartTheLineAnew(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 50})
+	r.At(time.Second, a.Down)
+	r.At(1015*ms, a.Up)
+	r.Run(2 * time.Second)
+	last, n := time.Duration(0), 0
+	for _, s := range r.Sends {
+		if s.Again {
+			last, n = s.At, n+1
+		}
+	}
+	if n < 50 || n > 51 || last > 1020*ms {
+		t.Errorf("%d sent again, the last at %v", n, last)
+	}
+	// What waits for the only next hop goes there when it is up again.
+	r = recorder(t)
+	a = r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 50})
+	r.At(time.Second, a.Down)
+	r.At(1010*ms, a.Up)
+	r.Run(2 * time.Second)
+	if gap := con.Gap(990*ms, 1100*ms); gap > 45*ms || con.Lost > 0 || len(con.Arrivals) < 2300 {
+		t.Errorf("gap %v, %d lost, %d arrivals", gap, con.Lost, len(con.Arrivals))
+	}
+}

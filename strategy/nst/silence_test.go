@@ -339,3 +339,25 @@ func TestFullQueueIsTriedAgain(t *testing.T) {
 		t.Errorf("Nacks %v", con.Nacks)
 	}
 }
+
+// TestWrongOnceForAllObjects: however many objects have left a replica that was
+// not silent, it may be silent twice as long then, not eight times.
+func TestWrongOnceForAllObjects(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
+	var cons []*strategytest.Consumer
+	for range 4 {
+		cons = append(cons, r.AddConsumer(strategytest.Consumer{Window: 8}))
+	}
+	r.At(sec, func() { a.RTT = 100 * ms })
+	r.At(3*sec, func() { a.Silent = true })
+	r.Run(6 * sec)
+	wantAll(t, r, a, 1200*ms, 3*sec)
+	// 200 ms, two round-trip times, twice.
+	for _, con := range cons {
+		if gap := con.Gap(2500*ms, 6*sec); gap < 300*ms || gap > 600*ms {
+			t.Errorf("gap %v", gap)
+		}
+	}
+}
