@@ -17,6 +17,7 @@ import (
 // TestBadInput: what goes wrong has its exit code and a message that says
 // what it was and names what the person can change.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 100_000, 30)
 	serve(t, n.unix(), "/bad/f", file)
@@ -107,6 +108,7 @@ func TestBadInput(t *testing.T) {
 // TestOutputUntouched: a fetch that fails leaves a file of that name as it
 // was.
 func TestOutputUntouched(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	out := filepath.Join(t.TempDir(), "out")
 	writeFile(t, out, "precious")
@@ -125,6 +127,7 @@ func TestOutputUntouched(t *testing.T) {
 
 // TestInterrupted: Ctrl-C leaves a part that can be resumed.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 10*mb, 31)
 	serve(t, n.unix(), "/int/f", file)
@@ -146,6 +149,7 @@ func TestInterrupted(t *testing.T) {
 // TestFullDisk: a disk that fills up is named, and what has arrived can be
 // resumed when there is room again.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 4*mb, 32)
 	serve(t, n.unix(), "/full/f", file)
@@ -206,7 +210,7 @@ func smallDisk(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("cannot mount a small disk: %v: %s", err, out)
+		testbin.Need(t, fmt.Errorf("cannot mount a small disk: %w: %s", err, out))
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
@@ -226,6 +230,7 @@ func mount(t *testing.T, args ...string) {
 // TestDownFace: a route by a face that is down is no route; the consumer is
 // told at once.
 func TestDownFace(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

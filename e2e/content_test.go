@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // TestChangedSegmentSize: another segment size is another version, so that
 // caches cannot mix them (24).
 func TestChangedSegmentSize(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 100_000, 40)
 	versions := map[uint64]bool{}
@@ -31,6 +33,7 @@ func TestChangedSegmentSize(t *testing.T) {
 
 // TestChangedFile: a file that changes is a new version at once.
 func TestChangedFile(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 100_000, 41)
 	serve(t, n.unix(), "/changed/f", file)
@@ -53,6 +56,7 @@ func TestChangedFile(t *testing.T) {
 
 // TestDirectory: a directory tree is published file by file.
 func TestDirectory(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "sub", "deep"), 0o755); err != nil {
@@ -77,6 +81,7 @@ func TestDirectory(t *testing.T) {
 // what lies beyond it is answered by a Nack, silence, or an application's
 // Nack; none of them is an error once the end is known (21).
 func TestFinalBlockInLastSegment(t *testing.T) {
+	t.Parallel()
 	for _, beyond := range []string{"Nack", "silence", "application Nack"} {
 		t.Run(beyond, func(t *testing.T) {
 			b := newTestbed(t, "udp", nodeConf{})
@@ -139,9 +144,10 @@ func answerSegments(b *testbed, consumer *testbin.Proc, segments uint64, beyond 
 // TestLargestPacketIPv6: the largest packet over a UDP face on IPv6, whose
 // face lives (11; TestNarrowPath has smaller MTUs).
 func TestLargestPacketIPv6(t *testing.T) {
+	t.Parallel()
 	origin := startNode(t, nodeConf{capacity: "0", udp6: true})
 	if origin.udp6 == "" {
-		t.Skip("no IPv6 on the loopback interface")
+		testbin.Need(t, errors.New("no IPv6 on the loopback interface"))
 	}
 	edge := startNode(t, nodeConf{capacity: "0", faces: []faceConf{{"up", "udp6://" + origin.udp6}}, routes: []routeConf{{"/six", "up", 0}}})
 	file := randomFile(t, mb, 43)
@@ -157,6 +163,7 @@ func TestLargestPacketIPv6(t *testing.T) {
 
 // TestDemo: the demonstration on a file of its own size succeeds and says so.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	p, code := testbin.Run(t, testbin.Cmd{Path: testbin.Ndnpop(t), Args: []string{"demo", "--size", "20000000", "--json"}}, 2*patience)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, p.Stderr)

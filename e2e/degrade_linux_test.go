@@ -17,9 +17,7 @@ import (
 // over emulated links. The rest comes from the other replica: by the network's
 // choice, by hint, or because both are used anyway.
 func TestReplicaDegrades(t *testing.T) {
-	if err := emunet.Supported(); err != nil {
-		t.Skip(err)
-	}
+	testbin.Need(t, emunet.Supported())
 	file := randomFile(t, 20*mb, 4)
 	for name, c := range map[string]struct {
 		strategy string

@@ -17,9 +17,7 @@ import (
 // a router, and then behind the sender itself. "Packet too big" of the router
 // and EMSGSIZE of the own host lower the MTU of the face, which lives (11).
 func TestNarrowPath(t *testing.T) {
-	if err := emunet.Supported(); err != nil {
-		t.Skip(err)
-	}
+	testbin.Need(t, emunet.Supported())
 	for _, c := range []struct {
 		name, listen, scheme string
 		overhead             int // of IP and UDP

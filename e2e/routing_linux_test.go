@@ -101,12 +101,8 @@ func (r *router) passed(t *testing.T) uint64 {
 // link between them goes down in the middle, and after the daemons have found
 // the way around, the transfer goes on.
 func TestRouting(t *testing.T) {
-	if err := emunet.Supported(); err != nil {
-		if os.Getenv("CI") != "" && os.Geteuid() == 0 {
-			t.Fatalf("root, and still no network namespaces: %v", err)
-		}
-		t.Skipf("needs network namespaces: %v", err)
-	}
+	t.Parallel()
+	testbin.Need(t, emunet.Supported())
 	net, err := emunet.New(emunet.Options{})
 	if err != nil {
 		t.Fatal(err)

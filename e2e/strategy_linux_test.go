@@ -103,9 +103,7 @@ func start(t *testing.T, h *emunet.Host, sock string, args ...string) (*emunet.C
 // silence; the consumer repeats nothing and waits at most 60 ms, four RTTs and
 // 20 ms.
 func TestBlackHoleIsTransparent(t *testing.T) {
-	if err := emunet.Supported(); err != nil {
-		t.Skip(err)
-	}
+	testbin.Need(t, emunet.Supported())
 	file := randomFile(t, 100*mb, 8)
 	transparent(t, 60*time.Millisecond, func(t *testing.T) failoverStats { return blackHoleOnce(t, file) })
 }

@@ -209,9 +209,7 @@ func TestArmFails(t *testing.T) {
 // TestPrepare: all that is missing is told at once, each once; an arm that this
 // kernel cannot run is left out.
 func TestPrepare(t *testing.T) {
-	if err := emunet.Supported(); err != nil {
-		t.Skip(err)
-	}
+	testbin.Need(t, emunet.Supported())
 	needs := func(err error) func(context.Context, cdnbench.Options) error {
 		return func(context.Context, cdnbench.Options) error { return err }
 	}
@@ -231,13 +229,7 @@ func TestPrepare(t *testing.T) {
 
 // TestNDNArm fetches over the whole topology, with an intermediate that dies.
 func TestNDNArm(t *testing.T) {
-	switch err := emunet.Supported(); {
-	case err == nil:
-	case os.Getenv("CI") != "" && os.Geteuid() == 0:
-		t.Fatal(err)
-	default:
-		t.Skip(err)
-	}
+	testbin.Need(t, emunet.Supported())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	o := cdnbench.Options{Ndnpop: testbin.Ndnpop(t), Log: io.Discard}
@@ -296,9 +288,7 @@ func TestNDNArm(t *testing.T) {
 // TestLinksAgree: forwarders as they come repair what their links lose, without a
 // word of configuration, and not where it is turned off.
 func TestLinksAgree(t *testing.T) {
-	if err := emunet.Supported(); err != nil {
-		t.Skip(err)
-	}
+	testbin.Need(t, emunet.Supported())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	top, err := NewTopology(t.TempDir(), cdnbench.Options{Ndnpop: testbin.Ndnpop(t), Log: io.Discard}, Layout{Seed: 1, Sizes: []int64{400_000}})

@@ -11,6 +11,7 @@ import (
 	"ndnpop/cdnbench"
 	"ndnpop/cdnbench/emunet"
 	"ndnpop/cdnbench/peer/web"
+	"ndnpop/internal/testbin"
 )
 
 // TestReceive: content counts once, from where it was wanted.
@@ -45,17 +46,7 @@ func TestReceive(t *testing.T) {
 // TestHTTPArm fetches over the paper's topology from nothing, from the cache, in
 // part, and past a killed intermediate.
 func TestHTTPArm(t *testing.T) {
-	need := func(err error) {
-		t.Helper()
-		switch {
-		case err == nil:
-		case os.Getenv("CI") != "" && os.Geteuid() == 0:
-			t.Fatal(err)
-		default:
-			t.Skip(err)
-		}
-	}
-	need(emunet.Supported())
+	testbin.Need(t, emunet.Supported())
 	const size = 300_000
 	top, err := NewTopology(t.TempDir(), cdnbench.Options{Log: t.Output()}, Layout{Lossless: true, Sizes: []int64{size}, CacheBytes: 200 << 20})
 	if err != nil {
@@ -63,7 +54,7 @@ func TestHTTPArm(t *testing.T) {
 	}
 	defer top.Close()
 	arm, err := ats(httpConfig{congestion: "cubic"}).Start(t.Context(), top)
-	need(err)
+	testbin.Need(t, err)
 	defer arm.Stop()
 	fetch := func(what string, f Fetch) Fetched {
 		t.Helper()

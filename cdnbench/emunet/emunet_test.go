@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"ndnpop/internal/testbin"
 	"ndnpop/ndn"
 	"ndnpop/sim/line"
 
@@ -38,23 +39,10 @@ func TestMain(m *testing.M) {
 
 var supported = sync.OnceValue(Supported)
 
-// needsNetwork skips a test where no network can be emulated. In CI, which runs
-// as root, that is a failure.
-func needsNetwork(t *testing.T) {
-	t.Helper()
-	switch err := supported(); {
-	case err == nil:
-	case os.Getenv("CI") != "" && os.Geteuid() == 0:
-		t.Fatal(err)
-	default:
-		t.Skip(err)
-	}
-}
-
 // network returns a network that is closed with the test.
 func network(t *testing.T, o Options) *Network {
 	t.Helper()
-	needsNetwork(t)
+	testbin.Need(t, supported())
 	n, err := New(o)
 	must(t, err)
 	t.Cleanup(func() {
@@ -449,7 +437,7 @@ func TestIPv6(t *testing.T) {
 	l, err := n.AddLink(host(t, n, "a"), host(t, n, "b"), LinkConfig{AB: p, BA: p,
 		AddrA: netip.MustParsePrefix("fd00:1::1/64"), AddrB: netip.MustParsePrefix("fd00:1::2/64")})
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("no IPv6 here: ", err)
+		testbin.Need(t, fmt.Errorf("no IPv6 here: %w", err))
 	}
 	must(t, err)
 	got, err := n.Calibrate(t.Context(), CalibrateConfig{Probes: 50, Tolerance: 0.2, Attempts: 8})

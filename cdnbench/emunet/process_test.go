@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ndnpop/internal/testbin"
 )
 
 func TestCommandsRunInTheHost(t *testing.T) {
@@ -172,7 +174,7 @@ func running(pid string) bool {
 }
 
 func TestLeftoversOfAKilledRunAreCleaned(t *testing.T) {
-	needsNetwork(t)
+	testbin.Need(t, supported())
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), childEnv+"=owner")
 	c.Stderr = os.Stderr
@@ -259,7 +261,7 @@ func TestSupportedSaysWhyNot(t *testing.T) {
 }
 
 func TestNetemWhereTheKernelHasIt(t *testing.T) {
-	needsNetwork(t)
+	testbin.Need(t, supported())
 	if err := haveNetem(); err != nil {
 		if _, err := New(Options{Emulator: Netem}); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("netem without netem: %v", err)

@@ -15,6 +15,7 @@ import (
 	"ndnpop/face/internal/facetest"
 	"ndnpop/face/lp"
 	"ndnpop/face/multicast"
+	"ndnpop/internal/testbin"
 	"ndnpop/ndn"
 )
 
@@ -79,9 +80,7 @@ func (s *senders) count() int {
 func open(t *testing.T, group string) side {
 	t.Helper()
 	tr, err := multicast.Open(loopback(t), group, multicast.Options{Loop: true})
-	if err != nil {
-		t.Skipf("no multicast on the loopback interface: %v", err)
-	}
+	testbin.Need(t, err)
 	s := side{tr, new(senders), make(chan error, 1)}
 	go func() { s.done <- s.Server.Serve(s.senders) }()
 	t.Cleanup(func() {
@@ -149,9 +148,7 @@ func TestEverybodyHears(t *testing.T) {
 func TestFragmentsOfTwoSenders(t *testing.T) {
 	transport := func() face.Server {
 		tr, err := multicast.Open(loopback(t), group4, multicast.Options{Loop: true})
-		if err != nil {
-			t.Skip(err)
-		}
+		testbin.Need(t, err)
 		t.Cleanup(func() { _ = tr.Close() })
 		return tr
 	}
@@ -177,17 +174,22 @@ func TestFragmentsOfTwoSenders(t *testing.T) {
 		r.held = append(r.held, func() {
 			last := face.Frames{Buf: slices.Clone(out.Frame(out.Len() - 1))}
 			last.End()
-			s.Send(&last)
+			sent(t, s, &last)
 		})
 		rest := face.Frames{Buf: out.Buf, Ends: out.Ends[:out.Len()-1]}
-		if s.Send(&rest) != 0 {
-			t.Fatal("dropped")
-		}
+		sent(t, s, &rest)
 	}
 	for _, f := range r.held {
 		f()
 	}
 	facetest.Eventually(t, "both packets", func() bool { return r.count("/a") == 1 && r.count("/b") == 1 })
+}
+
+// sent sends until the socket takes all: on a busy machine the kernel may still be
+// about to hand out what was sent before. What it took it gets again.
+func sent(t *testing.T, s face.Server, f *face.Frames) {
+	t.Helper()
+	facetest.Eventually(t, "room in the socket", func() bool { return s.Send(f) == 0 })
 }
 
 type linkReceiver struct {
@@ -222,16 +224,10 @@ func TestNoAllocation(t *testing.T) {
 	for i := range 10 {
 		facetest.Frame(&f, uint64(i), 1000)
 	}
-	want := 0
-	next := func() {
-		want += 10
-		if a.Send(&f) != 0 {
-			t.Fatal("dropped")
-		}
-	}
-	next()
-	facetest.Eventually(t, "frames", func() bool { return b.Count() >= want })
-	if n := testing.AllocsPerRun(50, next); n > 0 {
+	sent(t, a, &f)
+	facetest.Eventually(t, "frames", func() bool { return b.Count() >= 10 })
+	// What a full socket drops is no matter here.
+	if n := testing.AllocsPerRun(50, func() { a.Send(&f) }); n > 0 {
 		t.Errorf("%v allocations per batch", n)
 	}
 }

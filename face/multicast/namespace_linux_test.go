@@ -1,6 +1,7 @@
 package multicast_test
 
 import (
+	"fmt"
 	"net"
 	"os/exec"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ndnpop/face/multicast"
+	"ndnpop/internal/testbin"
 )
 
 // dummy is an interface of the namespace, whose other end is there too. IPv6 multicast
@@ -21,14 +23,14 @@ func namespace(t *testing.T) {
 	t.Helper()
 	runtime.LockOSThread() // for good: the thread ends with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Skipf("no network namespace: %v", err)
+		testbin.Need(t, fmt.Errorf("no network namespace: %w", err))
 	}
 	for _, c := range []string{
 		"link add " + dummy + " type veth peer name mcast1", "link set mcast1 up", "link set " + dummy + " up",
 		"addr add fe80::1/64 dev " + dummy + " nodad",
 	} {
 		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
-			t.Skipf("ip %s: %v: %s", c, err, out)
+			testbin.Need(t, fmt.Errorf("ip %s: %w: %s", c, err, out))
 		}
 	}
 }
@@ -42,7 +44,7 @@ func TestTentative(t *testing.T) {
 		"addr add fe80::2/64 dev " + dummy, // tentative for a second
 	} {
 		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
-			t.Skipf("ip %s: %v: %s", c, err, out)
+			testbin.Need(t, fmt.Errorf("ip %s: %w: %s", c, err, out))
 		}
 	}
 	i, err := net.InterfaceByName(dummy)

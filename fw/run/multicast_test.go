@@ -8,6 +8,7 @@ import (
 
 	"ndnpop/face"
 	"ndnpop/face/multicast"
+	"ndnpop/internal/testbin"
 	"ndnpop/ndn"
 )
 
@@ -28,9 +29,7 @@ func TestMulticastFace(t *testing.T) {
 	}
 	a, b := start(t, Options{}), start(t, Options{})
 	fa, err := a.OpenFace("multicast:lo", open)
-	if err != nil {
-		t.Skip(err)
-	}
+	testbin.Need(t, err)
 	fb, err := b.OpenFace("multicast:lo", open)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 // Package testbin runs real programs in tests: it builds ndnpop and ndnd once
 // per test binary, starts them with their output captured, waits for what they
-// should do with a deadline, and stops them by their process.
+// should do with a deadline, and stops them by their process. It knows when a
+// test may be skipped for want of something.
 package testbin
 
 import (

@@ -18,6 +18,7 @@ import (
 
 	"ndnpop/cdnbench/emunet"
 	"ndnpop/cdnbench/peer/debian"
+	"ndnpop/internal/testbin"
 
 	"go.uber.org/goleak"
 )
@@ -32,19 +33,6 @@ type lab struct {
 	content                   []byte
 }
 
-// need fails in CI, which runs as root, and skips elsewhere, for want of what the
-// test needs.
-func need(t *testing.T, err error) {
-	t.Helper()
-	switch {
-	case err == nil:
-	case os.Getenv("CI") != "" && os.Geteuid() == 0:
-		t.Fatal(err)
-	default:
-		t.Skip(err)
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -55,8 +43,8 @@ func must(t *testing.T, err error) {
 // newLab builds the hosts and a file of 3 MB, or skips the test.
 func newLab(t *testing.T, files ...debian.File) *lab {
 	t.Helper()
-	need(t, emunet.Supported())
-	need(t, debian.Ensure(t.Context(), os.Stderr, append(files, debian.File{Path: curlPath, Package: "curl"})...))
+	testbin.Need(t, emunet.Supported())
+	testbin.Need(t, debian.Ensure(t.Context(), os.Stderr, append(files, debian.File{Path: curlPath, Package: "curl"})...))
 	// Servers that do not run as root read below it.
 	dir, err := os.MkdirTemp("", "ndnpop-web-")
 	must(t, err)
@@ -127,19 +115,19 @@ func TestHitMissAndRange(t *testing.T) {
 func (l *lab) hitMissAndRange(t *testing.T, kind OriginKind, block int64) {
 	ctx, dir := t.Context(), t.TempDir()
 	o, err := StartOrigin(ctx, t.Output(), kind, l.origin, filepath.Join(l.dir, t.Name()), l.root)
-	need(t, err)
+	testbin.Need(t, err)
 	defer o.Kill()
 	mid, err := StartCache(ctx, t.Output(), CacheConfig{
 		Host: l.mid, Dir: filepath.Join(dir, "mid"), Bytes: 200 << 20, Origins: true, Tuned: true, Ranges: block > 0,
 		Parents: []netip.Addr{l.links[2].B.Prefix.Addr()},
 	})
-	need(t, err)
+	testbin.Need(t, err)
 	defer mid.Kill()
 	edge, err := StartCache(ctx, t.Output(), CacheConfig{
 		Host: l.edge, Dir: filepath.Join(dir, "edge"), Bytes: 200 << 20, Tuned: true, Block: block,
 		Parents: []netip.Addr{l.links[1].B.Prefix.Addr()},
 	})
-	need(t, err)
+	testbin.Need(t, err)
 	defer edge.Kill()
 	size := int64(len(l.content))
 	// grew says whether about want bytes came from a link's far end.
@@ -189,7 +177,7 @@ func TestParents(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(root, file), []byte(h.Name()), 0o644))
 		}
 		o, err := StartOrigin(ctx, t.Output(), Nginx, h, root+".nginx", root)
-		need(t, err)
+		testbin.Need(t, err)
 		defer o.Kill()
 		origins, parents = append(origins, o), append(parents, l.links[i+1].B.Prefix.Addr())
 	}
@@ -197,7 +185,7 @@ func TestParents(t *testing.T) {
 		Host: l.edge, Dir: filepath.Join(t.TempDir(), "edge"), Bytes: 200 << 20, Tuned: true, Managed: true, Origins: true, Parents: parents,
 	}
 	edge, err := StartCache(ctx, t.Output(), config)
-	need(t, err)
+	testbin.Need(t, err)
 	defer edge.Kill()
 	says := func(file, want string) {
 		t.Helper()

@@ -18,6 +18,7 @@ import (
 	"ndnpop/face"
 	"ndnpop/face/udp"
 	"ndnpop/fw/run"
+	"ndnpop/internal/testbin"
 )
 
 const repo = "../../.." // of the repository
@@ -164,9 +165,7 @@ func TestUnit(t *testing.T) {
 		}
 	}
 	tool, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("no systemd-analyze")
-	}
+	testbin.Need(t, err)
 	// It must find the programs that the unit starts.
 	dir := t.TempDir()
 	bin, unit := filepath.Join(dir, "ndnpop"), filepath.Join(dir, "ndnpop.service")
