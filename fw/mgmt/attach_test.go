@@ -65,7 +65,7 @@ func connect(t *testing.T, f *run.Forwarder, o client.Options) (*client.Client, 
 }
 
 func ctx(t *testing.T) context.Context {
-	c, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	c, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return c
 }
@@ -202,7 +202,11 @@ func TestManyRoutesOverForwarder(t *testing.T) {
 		}
 	}
 	for _, d := range []string{"rib", "fib"} {
-		b, err := c.Dataset(ctx(t), d, "list", nil)
+		cx := ctx(t)
+		b, err := c.Dataset(cx, d, "list", nil)
+		for errors.Is(err, proto.ErrTimeout) && cx.Err() == nil { // a busy machine takes longer than the client waits
+			b, err = c.Dataset(cx, d, "list", nil)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
