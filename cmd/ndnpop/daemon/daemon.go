@@ -48,6 +48,7 @@ type Daemon struct {
 	stopMgmt  func()
 	admin     *adminServer
 	udp       []*udp.Listener
+	multicast *multicastFaces
 
 	mu  sync.Mutex
 	cfg *config.Config // as it runs
@@ -117,8 +118,10 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	if err = errors.Join(listenErr, adminErr); err != nil {
 		return nil, err
 	}
-	if err = d.multicast(c); err != nil {
-		return nil, err
+	if m := &c.Faces.Multicast; len(m.Interfaces) > 0 {
+		if d.multicast, err = followInterfaces(d, m); err != nil {
+			return nil, err
+		}
 	}
 	d.reconcile(c)
 	d.weighFaces(c)
@@ -152,6 +155,9 @@ func (d *Daemon) Forwarder() *run.Forwarder { return d.fwd }
 func (d *Daemon) Close(ctx context.Context) {
 	if d.admin != nil {
 		d.admin.ready.Store(false)
+	}
+	if d.multicast != nil {
+		d.multicast.close()
 	}
 	if d.stopMgmt != nil {
 		d.stopMgmt()

@@ -1,17 +1,14 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"syscall"
 	"time"
 
 	"ndnpop/cmd/ndnpop/config"
 	"ndnpop/face"
-	"ndnpop/face/multicast"
 	"ndnpop/face/tcp"
 	"ndnpop/face/udp"
 	"ndnpop/face/unix"
@@ -79,49 +76,6 @@ func allowance(u *config.Unproven) run.Allowance {
 		return run.Allowance{Rate: -1}
 	}
 	return run.Allowance{Rate: int64(u.Rate), Total: int64(u.Total), Factor: int64(u.Factor), Burst: int64(u.Burst)}
-}
-
-// multicast makes the multicast faces. An interface that lacks an address of
-// one family has no face of that family.
-func (d *Daemon) multicast(c *config.Config) error {
-	m := &c.Faces.Multicast
-	if len(m.Interfaces) == 0 {
-		return nil
-	}
-	list, err := multicast.Interfaces(m.Interfaces)
-	if err != nil {
-		return fmt.Errorf("faces.multicast.interfaces: %w", err)
-	}
-	if len(list) == 0 {
-		d.log.Warn().Strs("interfaces", m.Interfaces).Msg("no such interface is up and can multicast: no multicast faces")
-	}
-	var groups []string
-	if m.IPv4 {
-		groups = append(groups, multicast.GroupV4)
-	}
-	if m.IPv6 {
-		groups = append(groups, multicast.GroupV6)
-	}
-	for _, i := range list {
-		for _, group := range groups {
-			open := func(context.Context) (face.Server, error) {
-				// Its index may be another when it comes back.
-				now, err := net.InterfaceByName(i.Name)
-				if err != nil {
-					return nil, fmt.Errorf("multicast: %s: %w", i.Name, err)
-				}
-				return multicast.Open(now, group, multicast.Options{MTU: m.MTU})
-			}
-			if _, err := d.fwd.OpenFace(config.MulticastPrefix+i.Name, open); err != nil {
-				l := d.log.Warn()
-				if errors.Is(err, multicast.ErrNoAddress) {
-					l = d.log.Debug()
-				}
-				l.Str("interface", i.Name).Str("group", group).Err(err).Msg("no multicast face")
-			}
-		}
-	}
-	return nil
 }
 
 // inUse explains why an address cannot be listened on.

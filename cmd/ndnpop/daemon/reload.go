@@ -219,22 +219,30 @@ func (d *Daemon) reconcile(c *config.Config) {
 		}
 	}
 	for i := range c.Route {
-		r := &c.Route[i]
-		prefix, err := ndn.ParseName(r.Prefix)
-		if err == nil {
-			ids := d.facesOf(faceURI(c, r.Face))
-			if len(ids) == 0 {
-				err = run.ErrNoFace
-			}
-			for _, id := range ids {
-				err = errors.Join(err, d.fwd.AddRoute(run.Route{
-					Prefix: prefix, Face: id, Origin: run.OriginStatic, Cost: uint64(r.Cost),
-					ChildInherit: r.ChildInherit, Capture: r.Capture,
-				}))
-			}
+		d.addRoute(c, &c.Route[i])
+	}
+}
+
+// addRoute makes a route of c, or changes it.
+func (d *Daemon) addRoute(c *config.Config, r *config.Route) {
+	prefix, err := ndn.ParseName(r.Prefix)
+	if err == nil {
+		ids := d.facesOf(faceURI(c, r.Face))
+		if len(ids) == 0 {
+			err = run.ErrNoFace
 		}
-		if err != nil {
-			d.log.Error().Str("prefix", r.Prefix).Str("via", r.Face).Err(err).Msg("no route")
+		for _, id := range ids {
+			err = errors.Join(err, d.fwd.AddRoute(run.Route{
+				Prefix: prefix, Face: id, Origin: run.OriginStatic, Cost: uint64(r.Cost),
+				ChildInherit: r.ChildInherit, Capture: r.Capture,
+			}))
 		}
+	}
+	if err != nil {
+		l := d.log.Error()
+		if strings.HasPrefix(r.Face, config.MulticastPrefix) {
+			l = d.log.Warn() // its interface may come later
+		}
+		l.Str("prefix", r.Prefix).Str("via", r.Face).Err(err).Msg("no route")
 	}
 }
