@@ -12,6 +12,7 @@ import (
 // to all neighbours, put --announce answers with an announcement of its prefix,
 // and what follows takes the one way that has been learnt.
 func TestSelfLearning(t *testing.T) {
+	t.Parallel()
 	const learn = "[[strategy]]\nprefix = \"/learn\"\nstrategy = \"self-learning\"\n"
 	file := randomFile(t, 2*mb, 11)
 	origin := startNode(t, nodeConf{extra: learn})

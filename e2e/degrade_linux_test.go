@@ -32,23 +32,23 @@ func TestReplicaDegrades(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// A machine that is short of processors degrades paths too, and nst
 			// leaves a replica that it makes silent before cat asks for that.
-			for i := range attempts {
-				var s replicaSummary
-				var late int64
-				t.Run(fmt.Sprint(i), func(t *testing.T) { s, late = degrade(t, file, c.strategy, c.flags) })
-				if t.Failed() || s.Switches >= c.switches && s.Switches <= 2*c.switches && late >= 8*mb {
-					return
-				}
-				t.Logf("%+v, %d bytes from the second replica", s.Log, late)
-			}
-			t.Errorf("never %d to %d switches and 8 MB from the second replica", c.switches, 2*c.switches)
+			again(t, fmt.Sprintf("%d to %d switches and 8 MB from the second replica", c.switches, 2*c.switches),
+				func(t *testing.T) degraded { return degrade(t, file, c.strategy, c.flags) },
+				func(d degraded) bool {
+					return d.Switches >= c.switches && d.Switches <= 2*c.switches && d.second >= 8*mb
+				})
 		})
 	}
 }
 
-// degrade fetches the file, and tells how much came over the second replica's
-// link.
-func degrade(t *testing.T, file, strategy string, flags []string) (s replicaSummary, second int64) {
+// degraded is how a transfer went, and how many bytes came over the second
+// replica's link.
+type degraded struct {
+	replicaSummary
+	second int64
+}
+
+func degrade(t *testing.T, file, strategy string, flags []string) (d degraded) {
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -108,9 +108,10 @@ func degrade(t *testing.T, file, strategy string, flags []string) (s replicaSumm
 	sameFile(t, out, file)
 	b, err := os.ReadFile(stats)
 	must(err)
-	must(json.Unmarshal(b, &s))
+	must(json.Unmarshal(b, &d))
 	c, err := l2.Counters(emunet.BA)
 	must(err)
-	t.Logf("%.2f s, %+v", s.Elapsed, s.Log)
-	return s, c.OutBytes
+	d.second = c.OutBytes
+	t.Logf("%.2f s, %+v", d.Elapsed, d.Log)
+	return d
 }

@@ -99,6 +99,7 @@ func fetchWithNdnd(t *testing.T, transport, name, file string) {
 // TestNdndForwarder: our applications at ndnd's forwarder, also together with
 // ndnd's.
 func TestNdndForwarder(t *testing.T) {
+	t.Parallel()
 	fw := startNdndFw(t)
 	file := randomFile(t, 5*mb+7, 20)
 	t.Run("our put and cat", func(t *testing.T) {
@@ -135,6 +136,7 @@ func TestNdndForwarder(t *testing.T) {
 // TestNdndTools: ndnd's applications at our forwarder. Over TCP they take
 // themselves for remote hosts and register at /localhop, which is off.
 func TestNdndTools(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 5*mb+7, 21)
 	ndndPut(t, n.unix(), "/theirs", file)
@@ -152,6 +154,7 @@ func TestNdndTools(t *testing.T) {
 // TestNdndLink: a UDP link from our forwarder to ndnd's, which fragments to
 // 1420 bytes and echoes PIT tokens of six bytes only.
 func TestNdndLink(t *testing.T) {
+	t.Parallel()
 	fw := startNdndFw(t)
 	n := startNode(t, nodeConf{
 		capacity: "1MB",
@@ -170,6 +173,7 @@ func TestNdndLink(t *testing.T) {
 
 // TestNdndPing: both pings with both servers, at both forwarders.
 func TestNdndPing(t *testing.T) {
+	t.Parallel()
 	for name, at := range map[string]string{"ours": startNode(t, nodeConf{}).unix(), "ndnd's": startNdndFw(t).unix()} {
 		t.Run(name+" forwarder", func(t *testing.T) {
 			awaitNdndRegistered(t, ndnd(t, at, "pingserver", "/theirs"))

@@ -54,6 +54,7 @@ func sameSecret(t *testing.T, a, b string) bool {
 // TestKeysOfNdnd: keys and certificates go between our keychain and ndnd's in
 // files, and both read one directory.
 func TestKeysOfNdnd(t *testing.T) {
+	t.Parallel()
 	kinds := map[string][]string{"ecc": {"ecc", "secp256r1"}, "rsa": {"rsa", "2048"}, "ed25519": {"ed25519"}}
 	for kind, args := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -107,6 +108,7 @@ func TestKeysOfNdnd(t *testing.T) {
 // certified, fetched through two forwarders by who knows only the root; and a
 // forger who says the same name.
 func TestTrustAcrossForwarders(t *testing.T) {
+	t.Parallel()
 	origin := startNode(t, nodeConf{})
 	edge := startNode(t, nodeConf{
 		faces:  []faceConf{{"origin", origin.udpURI()}},

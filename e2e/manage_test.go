@@ -52,6 +52,7 @@ func (s *session) do(line string, code int, patterns ...string) {
 // TestNdndManages: every sub-command of "ndnd fw" that manages, at our
 // forwarder.
 func TestNdndManages(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	far, other := deaf(t), deaf(t)
 	s := &session{T: t, run: func(args ...string) (*testbin.Proc, int) {
@@ -100,6 +101,7 @@ func TestNdndManages(t *testing.T) {
 
 // TestManageNdnd: our ctl at ndnd's forwarder.
 func TestManageNdnd(t *testing.T) {
+	t.Parallel()
 	fw := startNdndFw(t)
 	far := deaf(t)
 	s := &session{T: t, run: func(args ...string) (*testbin.Proc, int) {
@@ -134,6 +136,7 @@ func TestManageNdnd(t *testing.T) {
 // TestFaceEvents: ctl events tells of everything that happens to a face, in
 // order: it comes, its peer goes and comes back, it is destroyed.
 func TestFaceEvents(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

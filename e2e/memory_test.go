@@ -21,9 +21,9 @@ func TestIdleMemory(t *testing.T) {
 }
 
 // TestConstantMemory: put and cat hold the same memory whatever the size of
-// the file. NDNPOP_LONG=1 makes it 5 GB instead of 500 MB.
+// the file. NDNPOP_LONG=1 makes it 5 GB instead of 200 MB.
 func TestConstantMemory(t *testing.T) {
-	size, limit := int64(500*mb), patience
+	size, limit := int64(200*mb), 4*patience
 	if long() {
 		size, limit = 5000*mb, 10*time.Minute
 	}

@@ -13,6 +13,7 @@ import (
 // interrupt from the keyboard is 130; SIGTERM is how a service is stopped, and
 // is no failure, except of a transfer that did not come to its end.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 10*mb, 70)
 	serve(t, n.unix(), "/signals/slow", file)
@@ -84,6 +85,7 @@ func faces(t *testing.T, n *node) float64 {
 // TestSecondInterrupt: whoever waits for a reader that does not read is ended
 // by a second signal at the latest.
 func TestSecondInterrupt(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	serve(t, n.unix(), "/signals/pipe", randomFile(t, 5*mb, 71))
 	r, w, err := os.Pipe()
@@ -96,7 +98,7 @@ func TestSecondInterrupt(t *testing.T) {
 	p := testbin.Start(t, cmd)
 	_ = w.Close()
 	testbin.Eventually(t, patience, "cat to end", func() bool {
-		p.Signal(t, os.Interrupt)
+		p.Signal(t, syscall.SIGTERM) // a shell's background jobs ignore interrupts from birth
 		return !p.Running()
 	})
 }

@@ -83,6 +83,7 @@ func TestChain(t *testing.T) {
 
 // TestStdin: standard input is served while it comes.
 func TestStdin(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	file := randomFile(t, 3*mb, 3)
 	b, err := os.ReadFile(file)
@@ -115,6 +116,7 @@ func TestStdin(t *testing.T) {
 // TestRanges: bytes as in HTTP, and whole segments, fetching only what holds
 // them.
 func TestRanges(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{capacity: "0"})
 	file := randomFile(t, 100_000, 4)
 	b, err := os.ReadFile(file)
@@ -156,6 +158,7 @@ func TestRanges(t *testing.T) {
 
 // TestResume: cat is killed in mid-transfer and goes on from its part file.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{capacity: "0"})
 	file := randomFile(t, 20*mb, 5)
 	serve(t, n.unix(), "/resume/f", file)
@@ -193,6 +196,7 @@ func TestResume(t *testing.T) {
 // TestResumeRefusesAnotherVersion: what was begun from one version is not
 // completed from another.
 func TestResumeRefusesAnotherVersion(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{capacity: "0"})
 	p := serve(t, n.unix(), "/v/f", randomFile(t, 10*mb, 6), "--version", "1")
 	out := filepath.Join(t.TempDir(), "out")
@@ -216,6 +220,7 @@ func TestResumeRefusesAnotherVersion(t *testing.T) {
 // TestForwarderRestart: a forwarder between consumer and producer dies and
 // comes back; the transfer goes on (INTEROP 15).
 func TestForwarderRestart(t *testing.T) {
+	t.Parallel()
 	for _, scheme := range []string{"udp4", "tcp4"} {
 		t.Run(scheme, func(t *testing.T) {
 			origin := startNode(t, nodeConf{capacity: "0"})
@@ -254,6 +259,7 @@ func TestForwarderRestart(t *testing.T) {
 // TestStaleSocket: the socket file of a dead forwarder is replaced, that of a
 // live one refused.
 func TestStaleSocket(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	n.Kill()
 	if _, err := os.Stat(n.sock); err != nil {
@@ -276,6 +282,7 @@ func TestStaleSocket(t *testing.T) {
 
 // TestPing: our ping and our ping server.
 func TestPing(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nodeConf{})
 	s := ndnpop(t, n.unix(), "pingserver", "/pp")
 	awaitRoute(t, n, "/pp/ping", s)

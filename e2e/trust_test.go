@@ -13,6 +13,7 @@ import (
 // forwarder that knows the root of their certificates only, and fetches the
 // others from the forwarder where they are served.
 func TestTrustAnchors(t *testing.T) {
+	t.Parallel()
 	home := startNode(t, nodeConf{})
 	rootDir, dir := t.TempDir(), t.TempDir()
 	ourKey(t, rootDir, "", "generate", "/org")
@@ -102,6 +103,7 @@ func TestTrustAnchors(t *testing.T) {
 // forwarder gets them from the command's face. So put can register a prefix
 // with the key whose certificates it will serve, here and from another host.
 func TestCertificatesAtHand(t *testing.T) {
+	t.Parallel()
 	rootDir, dir := t.TempDir(), t.TempDir()
 	ourKey(t, rootDir, "", "generate", "/org")
 	root := filepath.Join(t.TempDir(), "root.cert")
