@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
 
 	"ndnpop/cmd/ndnpop/config"
 )
@@ -25,6 +29,23 @@ type adminServer struct {
 	ready atomic.Bool
 	srv   *http.Server
 	done  sync.WaitGroup
+}
+
+// What a client of the admin server may take. Who connects to it and does nothing
+// must not use up the descriptors that faces need.
+const (
+	adminConns = 64
+	adminIdle  = 2 * time.Minute
+	adminWrite = 2 * time.Minute // a profile takes the seconds that were asked for
+)
+
+// httpLog makes what net/http has to say a line of the log.
+type httpLog struct{ log *zerolog.Logger }
+
+// Write implements io.Writer.
+func (l httpLog) Write(b []byte) (int, error) {
+	l.log.Warn().Str("reason", strings.TrimSpace(string(b))).Msg("admin server")
+	return len(b), nil
 }
 
 func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
@@ -61,9 +82,12 @@ func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	a.srv = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	a.srv = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: adminIdle, WriteTimeout: adminWrite,
+		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(httpLog{&d.strangers}, "", 0),
+	}
 	a.done.Go(func() {
-		if err := a.srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := a.srv.Serve(netutil.LimitListener(l, adminConns)); !errors.Is(err, http.ErrServerClosed) {
 			d.log.Error().Err(err).Msg("admin server failed")
 		}
 	})
