@@ -427,6 +427,22 @@ func TestReplayAfterStart(t *testing.T) {
 	}
 }
 
+// TestClockSetBack: a forwarder that started while its clock was ahead takes
+// commands when the clock has been set right, and none of before the start.
+func TestClockSetBack(t *testing.T) {
+	right := time.UnixMilli(1795000000000)
+	for _, id := range []identity{{configured, "k"}, {certifiedKey, "k"}, {}} {
+		r := newReplays(right.Add(365 * 24 * time.Hour))
+		r.uptime = func(time.Time) time.Duration { return time.Minute }
+		if why := r.admit(id, stamped(1, right), right); why != "" {
+			t.Errorf("%+v: %s", id, why)
+		}
+		if why := r.admit(id, stamped(2, right.Add(-61*time.Second)), right); (why == "") != (id.kind == anybody) {
+			t.Errorf("%+v: signed before the start: %q", id, why)
+		}
+	}
+}
+
 // TestSetPolicy changes the policy of a server that runs: rules, and whether
 // remote hosts may register.
 func TestSetPolicy(t *testing.T) {

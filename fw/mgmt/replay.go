@@ -27,14 +27,17 @@ const (
 // commands are many, must not shut out all others on this host.
 //
 // What was signed before the start is refused of those who prove who they are,
-// for it may have taken effect in an earlier life of this program.
+// for it may have taken effect in an earlier life of this program. The start is
+// told by the clock as it is now: one that was ahead and has been set back must
+// not have all commands refused until it gets there again.
 type replays struct {
 	byID map[identity]*replayLog // of those that the configuration names
 	// certified are the logs of certified keys. A key whose log had to go
 	// begins again behind all that was in it.
 	certified *lru.Cache[identity, *replayLog]
-	started   uint64 // milliseconds: a log of those who prove something begins here
-	dropped   uint64 // milliseconds: and one of a certified key here
+	dropped   uint64 // milliseconds: a log of a certified key begins here
+	// uptime is how long ago the start was, whatever has been done to the clock.
+	uptime func(wall time.Time) time.Duration
 }
 
 type replayLog struct {
@@ -52,8 +55,8 @@ type replayKey struct {
 
 // newReplays returns the memory of a server that starts at a time.
 func newReplays(start time.Time) *replays {
-	r := &replays{byID: map[identity]*replayLog{}, started: uint64(max(start.UnixMilli()-1, 0))}
-	r.dropped = r.started
+	// Times of time.Now have a monotonic reading, which Sub takes.
+	r := &replays{byID: map[identity]*replayLog{}, uptime: func(wall time.Time) time.Duration { return wall.Sub(start) }}
 	// It fails for sizes below 1.
 	r.certified, _ = lru.NewWithEvict(replayKeys, func(_ identity, l *replayLog) { r.dropped = max(r.dropped, l.last) })
 	return r
@@ -70,10 +73,7 @@ func (r *replays) log(id identity) *replayLog {
 	}
 	l = &replayLog{seen: map[string]struct{}{}}
 	switch id.kind {
-	case anybody:
-		r.byID[id] = l
-	case configured:
-		l.floor = r.started
+	case anybody, configured:
 		r.byID[id] = l
 	case certifiedKey:
 		l.floor = r.dropped
@@ -96,7 +96,7 @@ func (r *replays) admit(id identity, s *signature, wall time.Time) string {
 	case s.time+grace < now:
 		return "the signature's time is too old"
 	}
-	if id.kind != anybody && s.time <= r.started {
+	if started := wall.Add(-r.uptime(wall)).UnixMilli(); id.kind != anybody && s.time < uint64(max(started, 0)) {
 		return "the signature was made before this forwarder started"
 	}
 	l := r.log(id)
