@@ -3,7 +3,6 @@ package udp
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -34,17 +33,12 @@ type endpoint struct {
 }
 
 // init fills in the endpoint. The MTU of a path is read when first needed.
-func (e *endpoint) init(c *net.UDPConn, sock socket, to netip.AddrPort, mtu int) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	e.outq = outq.New(raw)
+func (e *endpoint) init(sock socket, local, to netip.AddrPort, mtu int) {
+	e.outq = outq.New(sock.control())
 	e.sock, e.to, e.limit = sock, to, mtu
 	e.name.set(to)
 	// UDP is never local, as in NFD: its source is too easily forged.
-	e.info = face.Info{RemoteURI: uri(to), LocalURI: uri(localAddr(c))}
-	return nil
+	e.info = face.Info{RemoteURI: uri(to), LocalURI: uri(local)}
 }
 
 // Info implements face.Transport.

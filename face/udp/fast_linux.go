@@ -3,6 +3,7 @@ package udp
 import (
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,12 +15,6 @@ import (
 )
 
 const (
-	// A received message may hold as many datagrams as fit into 64 KB.
-	rxMessage = 64 << 10
-	// Messages per call of recvmmsg. A connected socket has one peer, whose
-	// datagrams the kernel joins.
-	rxListener  = 16
-	rxConnected = 8
 	// Limits of one message with GSO: UDP_MAX_SEGMENTS of Linux before 6.9,
 	// and what an IP packet holds beside the headers.
 	gsoSegments = 64
@@ -34,18 +29,19 @@ const (
 // fast uses recvmmsg with GRO and sendmmsg with GSO. Errors about peers come
 // from the socket's error queue (IP_RECVERR, ip(7)).
 type fast struct {
-	raw       syscall.RawConn
+	f         *os.File
+	raw       syscall.RawConn // of f
 	connected bool
 	v6        bool
 	report    report
 	gso       atomic.Bool
 
-	rx      []rxMsg
-	hdrs    []mmsghdr
-	recvFn  func(fd uintptr) bool
-	n       int // messages received
-	errno   unix.Errno
+	recvFn  func(fd uintptr)
+	rx      *messages // argument of recvFn
 	senders chan *sender
+
+	loop   *loop
+	member atomic.Pointer[member] // of loop, once it is served
 
 	errMu sync.Mutex // one reader of the error queue at a time
 }
@@ -62,8 +58,32 @@ type rxMsg struct {
 	buf  []byte
 }
 
-func newFast(c *net.UDPConn, a netip.Addr, connected bool, report report) (*fast, error) {
-	s := &fast{connected: connected, v6: !a.Is4(), report: report}
+// messages is the memory of a call of recvmmsg, and what came of it.
+type messages struct {
+	rx    [rxMessages]rxMsg
+	hdrs  [rxMessages]mmsghdr
+	n     int // received
+	errno unix.Errno
+}
+
+func newMessages() *messages {
+	b := &messages{n: rxMessages}
+	for i := range b.rx {
+		m, h := &b.rx[i], &b.hdrs[i].hdr
+		m.buf = make([]byte, rxMessage)
+		m.iov.Base = &m.buf[0]
+		m.iov.SetLen(len(m.buf))
+		h.Iov = &m.iov
+		h.SetIovlen(1)
+		h.Name = (*byte)(unsafe.Pointer(&m.name.raw))
+		h.Control = (*byte)(unsafe.Pointer(&m.ctl))
+	}
+	return b
+}
+
+// newFast takes c over.
+func newFast(c *net.UDPConn, a netip.Addr, connected bool, o *Options, report report) (*fast, error) {
+	s := &fast{connected: connected, v6: !a.Is4(), report: report, loop: o.Group.loop()}
 	// More senders than this wait for each other, which is what the kernel's
 	// socket lock makes them do anyway.
 	s.senders = make(chan *sender, 4)
@@ -88,66 +108,97 @@ func newFast(c *net.UDPConn, a netip.Addr, connected bool, report report) (*fast
 		return setInt(fd, unix.IPPROTO_IP, unix.IP_RECVERR, 1)
 	})
 	if err == nil {
-		s.raw, err = c.SyscallConn()
+		s.f, err = unpolled(c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	n := rxListener
-	if connected {
-		n = rxConnected
+	if s.raw, err = s.f.SyscallConn(); err != nil {
+		_ = s.f.Close()
+		return nil, err
 	}
-	s.rx, s.hdrs = make([]rxMsg, n), make([]mmsghdr, n)
-	for i := range s.rx {
-		m, h := &s.rx[i], &s.hdrs[i].hdr
-		m.buf = make([]byte, rxMessage)
-		m.iov.Base = &m.buf[0]
-		m.iov.SetLen(len(m.buf))
-		h.Iov = &m.iov
-		h.SetIovlen(1)
-		h.Name = (*byte)(unsafe.Pointer(&m.name.raw))
-		h.Control = (*byte)(unsafe.Pointer(&m.ctl))
-	}
-	s.n = n
 	s.recvFn = s.recvmmsg
 	return s, nil
 }
 
-// recvmmsg reads what there is. It says whether there was something.
-func (s *fast) recvmmsg(fd uintptr) bool {
-	for i := range s.n {
-		h := &s.hdrs[i].hdr
-		h.Namelen = uint32(unsafe.Sizeof(s.rx[i].name.raw))
-		h.SetControllen(int(unsafe.Sizeof(s.rx[i].ctl)))
-		h.Flags = 0
-	}
-	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&s.hdrs[0])), uintptr(len(s.hdrs)), unix.MSG_DONTWAIT, 0, 0)
-		switch errno {
-		case 0:
-			s.n, s.errno = int(n), 0
-			return true
-		case unix.EINTR:
-		case unix.EAGAIN:
-			s.n = 0
-			return false
-		default:
-			s.n, s.errno = 0, errno
-			return true
+// unpolled takes the socket away from the runtime, which otherwise would be
+// woken by each datagram, beside the loop that waits for it. A file that may
+// block is left alone by the runtime; every call here says that it may not.
+func unpolled(c *net.UDPConn) (*os.File, error) {
+	var f *os.File
+	err := control(c, func(fd int) error {
+		d, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return os.NewSyscallError("fcntl", err)
 		}
+		if err := unix.SetNonblock(d, false); err != nil {
+			_ = unix.Close(d)
+			return os.NewSyscallError("fcntl", err)
+		}
+		f = os.NewFile(uintptr(d), "udp")
+		return nil
+	})
+	if err == nil {
+		err = c.Close()
+	}
+	return f, err
+}
+
+func (s *fast) control() syscall.RawConn { return s.raw }
+
+func (s *fast) serve(h handler) error { return s.loop.serve(s, h) }
+
+func (s *fast) wake() {
+	if m := s.member.Load(); m != nil {
+		s.loop.ask(m)
 	}
 }
 
-func (s *fast) receive(in *arrivals) error {
+func (s *fast) close() error {
+	err := s.f.Close()
+	s.wake()
+	return err
+}
+
+// recvmmsg reads what there is.
+func (s *fast) recvmmsg(fd uintptr) {
+	b := s.rx
+	for i := range b.n {
+		h := &b.hdrs[i].hdr
+		h.Namelen = uint32(unsafe.Sizeof(b.rx[i].name.raw))
+		h.SetControllen(int(unsafe.Sizeof(b.rx[i].ctl)))
+		h.Flags = 0
+	}
+	for {
+		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&b.hdrs[0])), uintptr(len(b.hdrs)), unix.MSG_DONTWAIT, 0, 0)
+		if errno == unix.EINTR {
+			continue
+		}
+		b.n, b.errno = int(n), errno
+		if errno != 0 {
+			b.n = 0
+		}
+		return
+	}
+}
+
+// receive takes what has come, and describes it in in, whose memory is b's. It
+// says whether there was something; an error ends the socket.
+func (s *fast) receive(b *messages, in *arrivals) (some bool, err error) {
 	in.datagrams, in.oversize = in.datagrams[:0], 0
-	if err := s.raw.Read(s.recvFn); err != nil {
-		return err
+	s.rx = b
+	err = s.raw.Control(s.recvFn)
+	s.rx = nil
+	switch {
+	case err != nil:
+		return false, err
+	case b.errno == unix.EAGAIN:
+		return false, nil
+	case b.errno != 0:
+		return true, s.failed(b.errno)
 	}
-	if s.errno != 0 {
-		return s.failed(s.errno)
-	}
-	for i := range s.n {
-		h, m := &s.hdrs[i], &s.rx[i]
+	for i := range b.n {
+		h, m := &b.hdrs[i], &b.rx[i]
 		d := datagram{data: m.buf[:h.len], segment: int(h.len)}
 		if h.hdr.Flags&unix.MSG_TRUNC != 0 {
 			in.oversize++
@@ -161,7 +212,7 @@ func (s *fast) receive(in *arrivals) error {
 		}
 		in.add(d)
 	}
-	return nil
+	return true, nil
 }
 
 // segment finds the size of the joined datagrams, 0 when there is one.

@@ -63,7 +63,7 @@ func TestWithoutGSO(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d, err := Dial(l.c.LocalAddr().String(), Options{})
+	d, err := Dial(l.local.String(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +77,9 @@ func TestWithoutGSO(t *testing.T) {
 	if n := d.Send(&b); n != 0 {
 		t.Fatalf("%d dropped", n)
 	}
-	var in arrivals
+	receive := receiver(t, l.sock)
 	for n := 0; n < b.Len(); {
-		if err := l.sock.receive(&in); err != nil {
-			t.Fatal(err)
-		}
+		in := receive()
 		for i := range in.datagrams {
 			for _, f := range in.datagrams[i].frames(nil) {
 				if len(f) != 5 || int(f[2]) != n {

@@ -1,14 +1,11 @@
 package udp
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"ndnpop/face"
 	"ndnpop/ndn"
@@ -17,9 +14,9 @@ import (
 // Listener is one socket that serves every peer that sends to it. It
 // implements face.Listener.
 type Listener struct {
-	c           *net.UDPConn
 	sock        socket
 	o           Options
+	local       netip.AddrPort
 	uri         string
 	read, write int
 
@@ -53,12 +50,13 @@ func Listen(addr string, o Options) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("udp: %w", err)
 	}
-	l := &Listener{c: c, o: o, uri: uri(localAddr(c)), peers: make(map[netip.AddrPort]*peer)}
+	l := &Listener{o: o, local: localAddr(c), peers: make(map[netip.AddrPort]*peer)}
+	l.uri = uri(l.local)
 	// Only now may sockets of Dial share the address: another process could
 	// not have taken it before, and cannot take it unasked now.
 	shareAddress(c)
 	l.read, l.write = setBuffers(c, &o)
-	if l.sock, err = newSocket(c, ap.Addr(), false, o.Plain, l.hear); err != nil {
+	if l.sock, err = newSocket(c, ap.Addr(), false, &o, l.hear); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("udp: listen on %s: %w", addr, err)
 	}
@@ -92,24 +90,12 @@ func (l *Listener) Close() error {
 		return nil
 	}
 	l.closed = true
-	return l.c.Close()
+	return l.sock.close()
 }
 
 // Serve implements face.Listener. Peers are made on demand.
 func (l *Listener) Serve(accept face.Acceptor) error {
-	s := server{l: l, accept: accept}
-	for {
-		l.reap()
-		err := l.sock.receive(&s.in)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			_ = l.c.SetReadDeadline(time.Time{})
-			continue
-		}
-		if err != nil {
-			return l.finish(err)
-		}
-		s.dispatch()
-	}
+	return l.finish(l.sock.serve(&server{l: l, accept: accept}))
 }
 
 // reap tells the receivers of peers that have ended.
@@ -132,7 +118,7 @@ func (l *Listener) finish(err error) error {
 		err = face.ErrClosed
 	}
 	l.closed = true
-	_ = l.c.Close()
+	_ = l.sock.close()
 	for _, p := range l.peers {
 		if p.endpoint.finish(err) {
 			l.ended = append(l.ended, p)
@@ -178,7 +164,7 @@ func (p *peer) end(err error) {
 		delete(l.peers, p.to)
 	}
 	l.ended = append(l.ended, p)
-	_ = l.c.SetReadDeadline(time.Unix(1, 0))
+	l.sock.wake()
 }
 
 // Close implements face.Transport. The peer may come back as a new one.
@@ -187,22 +173,29 @@ func (p *peer) Close() error {
 	return nil
 }
 
-// server is the receiving side of a Listener, used by Serve alone.
+// server is the handler of a Listener's socket.
 type server struct {
 	l       *Listener
 	accept  face.Acceptor
-	in      arrivals
 	frames  [][]byte
 	touched []*peer
 }
 
-// dispatch gives what came to the peers that sent it.
-func (s *server) dispatch() {
+// over tells the receivers of peers that have ended.
+func (s *server) over() bool {
+	s.l.reap()
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	return s.l.closed
+}
+
+// arrived gives what came to the peers that sent it.
+func (s *server) arrived(in *arrivals) {
 	l := s.l
-	l.oversize.Add(uint64(s.in.oversize))
+	l.oversize.Add(uint64(in.oversize))
 	var cur *peer
-	for i := range s.in.datagrams {
-		d := &s.in.datagrams[i]
+	for i := range in.datagrams {
+		d := &in.datagrams[i]
 		if cur == nil || cur.to != d.from {
 			s.deliver(cur)
 			cur = s.peer(d)
@@ -212,6 +205,9 @@ func (s *server) dispatch() {
 		}
 	}
 	s.deliver(cur)
+}
+
+func (s *server) flush() {
 	for i, p := range s.touched {
 		p.touched = false
 		p.r.Flush()
@@ -253,11 +249,9 @@ func (s *server) peer(d *datagram) *peer {
 		return nil
 	}
 	p = &peer{l: l}
-	err := p.init(l.c, l.sock, d.from, l.o.MTU)
-	if err == nil {
-		p.r, err = s.accept(p)
-	}
-	if err != nil {
+	p.init(l.sock, l.local, d.from, l.o.MTU)
+	var err error
+	if p.r, err = s.accept(p); err != nil {
 		l.refused.Add(count)
 		return nil
 	}

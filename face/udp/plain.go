@@ -20,16 +20,44 @@ const sendWait = 50 * time.Millisecond
 // library.
 type plain struct {
 	c         *net.UDPConn
+	raw       syscall.RawConn // of c
 	connected bool
 	report    report
 	buf       []byte
 }
 
-func newPlain(c *net.UDPConn, connected bool, report report) *plain {
+func newPlain(c *net.UDPConn, connected bool, report report) (*plain, error) {
+	raw, err := c.SyscallConn()
 	// One byte more than a frame may have shows which are too large.
-	return &plain{c: c, connected: connected, report: report, buf: make([]byte, ndn.MaxPacketSize+1)}
+	return &plain{c: c, raw: raw, connected: connected, report: report, buf: make([]byte, ndn.MaxPacketSize+1)}, err
 }
 
+func (s *plain) control() syscall.RawConn { return s.raw }
+
+func (s *plain) wake() { _ = s.c.SetReadDeadline(time.Unix(1, 0)) }
+
+func (s *plain) close() error { return s.c.Close() }
+
+func (s *plain) serve(h handler) error {
+	var in arrivals
+	for !h.over() {
+		err := s.receive(&in)
+		switch {
+		case err == nil:
+			h.arrived(&in)
+			h.flush()
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			_ = s.c.SetReadDeadline(time.Time{})
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// receive waits for datagrams and describes them in in, whose memory is the
+// socket's until the next call. An error ends the socket, except
+// os.ErrDeadlineExceeded.
 func (s *plain) receive(in *arrivals) error {
 	in.datagrams, in.oversize = in.datagrams[:0], 0
 	n, from, err := s.c.ReadFromUDPAddrPort(s.buf)

@@ -73,11 +73,12 @@ func zoneName(id uint32) string {
 	return name
 }
 
-func newSocket(c *net.UDPConn, a netip.Addr, connected, plain bool, report report) (socket, error) {
-	if plain {
-		return newPlain(c, connected, report), nil
+// newSocket takes c over.
+func newSocket(c *net.UDPConn, a netip.Addr, connected bool, o *Options, report report) (socket, error) {
+	if o.Plain {
+		return newPlain(c, connected, report)
 	}
-	return newFast(c, a, connected, report)
+	return newFast(c, a, connected, o, report)
 }
 
 // control runs f on the descriptor of c.

@@ -12,9 +12,17 @@ type sockaddr struct{}
 
 func (*sockaddr) set(netip.AddrPort) {}
 
-func newSocket(c *net.UDPConn, _ netip.Addr, connected, _ bool, report report) (socket, error) {
-	return newPlain(c, connected, report), nil
+// newSocket takes c over.
+func newSocket(c *net.UDPConn, _ netip.Addr, connected bool, _ *Options, report report) (socket, error) {
+	return newPlain(c, connected, report)
 }
+
+// Group is of use on Linux only.
+type Group struct{}
+
+// NewGroup makes a group. Each socket is received from by a goroutine of its
+// own nevertheless.
+func NewGroup(int) *Group { return new(Group) }
 
 func dial(to netip.AddrPort, local string) (*net.UDPConn, error) {
 	from, err := localOf(local)

@@ -9,11 +9,10 @@
 package udp
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
+	"syscall"
 	"time"
 
 	"ndnpop/face"
@@ -40,7 +39,9 @@ type Options struct {
 	// Family is "udp", "udp4" or "udp6"; empty means "udp". It matters to
 	// Dial, when a host has addresses of both.
 	Family string
-	// Plain avoids everything that only Linux has.
+	// Group receives for the socket; nil is one of its own.
+	Group *Group
+	// Plain avoids everything that only Linux has, and Group.
 	Plain bool
 }
 
@@ -77,16 +78,30 @@ func (o *Options) defaults() {
 
 // socket is what the fast and the plain path differ in.
 type socket interface {
-	// receive waits for datagrams and describes them in in, whose memory
-	// belongs to the socket until the next call. An error ends the socket,
-	// except os.ErrDeadlineExceeded.
-	receive(in *arrivals) error
+	// serve receives until h is over, and then returns nil, or until the socket
+	// has ended, and returns why.
+	serve(h handler) error
+	// wake makes serve look whether its handler is over.
+	wake()
+	close() error
 	// send transmits frames to a peer without waiting for it, and returns how
 	// many it dropped. What it learns about peers goes to the socket's report.
 	send(e *endpoint, b *face.Frames) (dropped int)
 	// pathMTU is the largest datagram for a peer in bytes, not limited to
 	// ndn.MaxPacketSize.
 	pathMTU(to netip.AddrPort) int
+	// control gives access to the descriptor.
+	control() syscall.RawConn
+}
+
+// handler takes what a socket receives.
+type handler interface {
+	// over reports whether nothing more is to be received.
+	over() bool
+	// arrived takes what came; the memory is the socket's again afterwards.
+	arrived(in *arrivals)
+	// flush follows one or several calls of arrived.
+	flush()
 }
 
 // report tells the owner of a socket of an error about a peer. mtu is the
@@ -170,24 +185,21 @@ func Dial(remote string, o Options) (face.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("udp: %w", err)
 	}
-	p := &connected{c: c}
-	read, write := setBuffers(c, &o)
-	sock, err := newSocket(c, to.Addr(), true, o.Plain, p.hear)
-	if err == nil {
-		err = p.init(c, sock, to, o.MTU)
-	}
+	p := new(connected)
+	p.read, p.write = setBuffers(c, &o)
+	local := localAddr(c)
+	sock, err := newSocket(c, to.Addr(), true, &o, p.hear)
 	if err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("udp: %w", err)
 	}
-	p.read, p.write = read, write
+	p.init(sock, local, to, o.MTU)
 	return p, nil
 }
 
 // connected is the transport of a connected socket.
 type connected struct {
 	endpoint
-	c           *net.UDPConn
 	read, write int
 }
 
@@ -204,39 +216,51 @@ func (p *connected) hear(_ netip.AddrPort, err error, mtu int) {
 // end ends the transport for a reason, once, and wakes Serve.
 func (p *connected) end(err error) {
 	if p.finish(err) {
-		_ = p.c.SetReadDeadline(time.Unix(1, 0))
+		p.sock.wake()
 	}
 }
 
 // Close implements face.Transport.
 func (p *connected) Close() error {
 	p.end(face.ErrClosed)
-	return p.c.Close()
+	return p.sock.close()
 }
 
 // Serve implements face.Server.
 func (p *connected) Serve(r face.Receiver) error {
-	var in arrivals
-	var frames [][]byte
-	for p.reason() == nil {
-		if err := p.sock.receive(&in); err != nil {
-			if !errors.Is(err, os.ErrDeadlineExceeded) {
-				p.finish(err)
-			}
-			continue
-		}
-		frames = frames[:0]
-		for i := range in.datagrams {
-			frames = in.datagrams[i].frames(frames)
-		}
-		if len(frames) > 0 {
-			r.Receive(frames)
-			r.Flush()
-		}
+	if err := p.sock.serve(&sole{p: p, r: r}); err != nil {
+		p.finish(err)
 	}
-	_ = p.c.Close()
+	_ = p.sock.close()
 	r.Closed(p.reason())
 	return p.reason()
+}
+
+// sole is the handler of a connected socket.
+type sole struct {
+	p       *connected
+	r       face.Receiver
+	frames  [][]byte
+	touched bool // r got frames that have not been followed by Flush
+}
+
+func (h *sole) over() bool { return h.p.reason() != nil }
+
+func (h *sole) arrived(in *arrivals) {
+	for i := range in.datagrams {
+		h.frames = in.datagrams[i].frames(h.frames)
+	}
+	if len(h.frames) > 0 {
+		h.r.Receive(h.frames)
+		h.frames, h.touched = h.frames[:0], true
+	}
+}
+
+func (h *sole) flush() {
+	if h.touched {
+		h.touched = false
+		h.r.Flush()
+	}
 }
 
 // localOf parses Options.Local; nil lets the system choose.

@@ -21,7 +21,15 @@ func testCase(addr string, plain bool) facetest.Case { return mixedCase(addr, pl
 
 // mixedCase has one end plain and the other not, or both alike.
 func mixedCase(addr string, plain, dialPlain bool) facetest.Case {
-	o, do := udp.Options{Plain: plain}, udp.Options{Plain: dialPlain}
+	return optionsCase(addr, udp.Options{Plain: plain}, udp.Options{Plain: dialPlain})
+}
+
+// groupCase has one group for all sockets of one kind.
+func groupCase(addr string) facetest.Case {
+	return optionsCase(addr, udp.Options{Group: udp.NewGroup(1)}, udp.Options{Group: udp.NewGroup(2)})
+}
+
+func optionsCase(addr string, o, do udp.Options) facetest.Case {
 	listen := func(t testing.TB) *udp.Listener {
 		l, err := udp.Listen(addr, o)
 		if err != nil {
@@ -47,7 +55,7 @@ func mixedCase(addr string, plain, dialPlain bool) facetest.Case {
 			return udp.Dial(hostPort(l.URI()), do)
 		},
 		Datagram: true,
-		Deaf:     plain || runtime.GOOS != "linux",
+		Deaf:     o.Plain || runtime.GOOS != "linux",
 	}
 }
 
@@ -57,6 +65,8 @@ func TestConformance(t *testing.T) {
 	t.Run("plain 4", func(t *testing.T) { facetest.Run(t, testCase("127.0.0.1:0", true)) })
 	t.Run("plain to fast", func(t *testing.T) { facetest.Run(t, mixedCase("127.0.0.1:0", false, true)) })
 	t.Run("fast to plain", func(t *testing.T) { facetest.Run(t, mixedCase("127.0.0.1:0", true, false)) })
+	t.Run("groups 4", func(t *testing.T) { facetest.Run(t, groupCase("127.0.0.1:0")) })
+	t.Run("groups 6", func(t *testing.T) { facetest.Run(t, groupCase("[::1]:0")) })
 	t.Run("plain 6", func(t *testing.T) { facetest.Run(t, testCase("[::1]:0", true)) })
 }
 

@@ -101,7 +101,7 @@ func (f *Forwarder) dial(uri string, mtu int) (face.Server, error) {
 	scheme, rest := splitURI(uri)
 	switch scheme {
 	case "udp", "udp4", "udp6":
-		return udp.Dial(rest, udp.Options{MTU: mtu, Family: scheme, Local: f.localFor(scheme)})
+		return udp.Dial(rest, udp.Options{MTU: mtu, Family: scheme, Local: f.localFor(scheme), Group: f.opts.UDP})
 	case "tcp", "tcp4", "tcp6":
 		return tcp.DialContext(f.ctx, rest, tcp.Options{Family: scheme})
 	case "ws", "wss":

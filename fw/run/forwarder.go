@@ -10,6 +10,7 @@ import (
 
 	"ndnpop/face"
 	"ndnpop/face/lp"
+	"ndnpop/face/udp"
 	"ndnpop/fw"
 	"ndnpop/ndn"
 	"ndnpop/strategy"
@@ -23,6 +24,7 @@ type Options struct {
 	MaxFaces   int           // 65536
 	MaxRoutes  int           // 4,194,304
 	UDPMTU     int           // bytes, of UDP faces that name none; 0 follows the path
+	UDP        *udp.Group    // receives for dialled UDP faces; nil: each by itself
 	Link       lp.Config     // of every face; MTU, Fragment and LocalFields are set per face
 	// Dial opens the transport of a face that is created by URI; nil means
 	// UDP, TCP and Unix sockets.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ type Daemon struct {
 	stopMgmt  func()
 	admin     *adminServer
 	udp       []*udp.Listener
+	group     *udp.Group // receives for all UDP sockets
 	multicast *multicastFaces
 
 	mu  sync.Mutex
@@ -82,8 +84,11 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// One goroutine for all UDP sockets, where there are few processors: those of
+	// several take the shard's entries from one another.
+	d.group = udp.NewGroup(runtime.GOMAXPROCS(0) / 2)
 	d.fwd, err = run.New(run.Options{
-		Shard: shard, Strategies: o.Strategies, MaxFaces: c.Faces.Max, UDPMTU: c.Faces.UDP.MTU,
+		Shard: shard, Strategies: o.Strategies, MaxFaces: c.Faces.Max, UDPMTU: c.Faces.UDP.MTU, UDP: d.group,
 		Link: lp.Config{Reliability: lp.Reliability{Window: c.Faces.UDP.Window, MaxRetx: c.Faces.UDP.Retries}},
 	})
 	if err != nil {

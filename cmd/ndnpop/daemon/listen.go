@@ -34,7 +34,7 @@ func (d *Daemon) listen(c *config.Config) error {
 	}
 	for _, addr := range c.Faces.UDP.Listen {
 		u := &c.Faces.UDP
-		l, err := udp.Listen(addr, udp.Options{MTU: u.MTU, MaxPeers: u.MaxFaces + 1})
+		l, err := udp.Listen(addr, udp.Options{MTU: u.MTU, MaxPeers: u.MaxFaces + 1, Group: d.group})
 		if err == nil {
 			d.udp = append(d.udp, l)
 		}

@@ -484,6 +484,7 @@ func (c *Case) badInput(t *testing.T) {
 		if c.Datagram {
 			// The link service judges what is in a datagram; this check of
 			// the suite does not concern it.
+			Eventually(t, "the frame", func() bool { return x.Count() == 1 })
 			x.Sink.mu.Lock()
 			x.Sink.err = nil
 			x.Sink.mu.Unlock()
