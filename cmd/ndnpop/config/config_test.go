@@ -222,6 +222,17 @@ func TestEmptyIsMissing(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark: what editors of Windows put before UTF-8 is no key.
+func TestByteOrderMark(t *testing.T) {
+	c, err := Parse([]byte("\uFEFFlog.level = \"debug\"\n"), base(), testKnown)
+	if err != nil || c.Log.Level != "debug" {
+		t.Fatalf("%v", err)
+	}
+	if _, err := Parse([]byte("\uFEFFlog.level = \"loud\"\n"), base(), testKnown); err == nil || !strings.Contains(err.Error(), "1:13") {
+		t.Errorf("%v", err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"bad.toml", "sample.toml"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

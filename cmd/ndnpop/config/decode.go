@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,8 @@ func Parse(text []byte, base *Config, known Known) (*Config, error) {
 }
 
 func parse(file string, text []byte, base *Config, known Known) (*Config, error) {
+	// Editors of Windows begin UTF-8 with it.
+	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	var tree map[string]any
 	if err := toml.Unmarshal(text, &tree); err != nil {
 		e := &Error{File: file, Msg: err.Error()}
