@@ -53,18 +53,11 @@ func BenchmarkCDN(b *testing.B) {
 		name  string
 		edges int
 		batch bool
-		huge  int // bytes of huge pages
 	}{
-		{"14", 1, false, 0}, {"102", 9, false, 0}, {"1000", 90, false, 0},
-		{"14-batch", 1, true, 0}, {"102-batch", 9, true, 0}, {"1000-batch", 90, true, 0},
-		{"1000-batch-huge", 90, true, 1 << 30},
+		{"14", 1, false}, {"102", 9, false}, {"1000", 90, false},
+		{"14-batch", 1, true}, {"102-batch", 9, true}, {"1000-batch", 90, true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			if c.huge > 0 {
-				if err := sim.HugePages(c.huge); err != nil {
-					b.Skip(err)
-				}
-			}
 			for range b.N {
 				n, fs := cdn(b, 1, c.edges, c.batch)
 				idle := heap()

@@ -195,6 +195,14 @@ func (n *Network) At(at time.Duration, fn func()) {
 	n.calls.at(Epoch.Add(at), fn)
 }
 
+// Each event of a network of so many nodes finds its memory cold; huge pages save
+// it the way to the page tables, too. nodeMemory is what a busy node may need in
+// bytes.
+const (
+	largeNetwork = 256
+	nodeMemory   = 1 << 20
+)
+
 // Run runs until a time, inclusive, or until nothing is left to happen. It
 // may be called again with a later time.
 func (n *Network) Run(until time.Duration) error {
@@ -217,6 +225,9 @@ func (n *Network) RunUntil(until time.Duration, stop func() bool) error {
 	}
 	if n.dirty {
 		n.Reroute()
+	}
+	if len(n.nodes) >= largeNetwork {
+		hugePages(len(n.nodes) * nodeMemory)
 	}
 	end := Epoch.Add(until)
 	for n.err == nil && n.step(end) {

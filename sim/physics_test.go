@@ -53,7 +53,7 @@ func pair(n *sim.Network, l sim.LinkConfig, p sim.ProducerConfig) (a, b *sim.Nod
 func TestThroughputIsTheRate(t *testing.T) {
 	for _, rate := range []int64{1e6, 40e6, 1e9} {
 		n := newNet(1)
-		size := rate / 8 * 4 // four seconds
+		size := rate / 8 * 2 // two seconds
 		a, _, l := pair(n, sim.LinkConfig{Params: sim.Params{Rate: rate, Delay: 10 * ms, Queue: 4 << 20}},
 			sim.ProducerConfig{Prefix: "/s", Size: size})
 		c := fixed("/s/file", max(4, 1.5*float64(sim.BDP(rate, 20*ms))/8000))
@@ -114,12 +114,12 @@ func TestLossIsWhatWasAsked(t *testing.T) {
 		p.Rate, p.Delay, p.Queue = 100e6, 5*ms, 1<<20
 		n := newNet(3)
 		a, _, l := pair(n, sim.LinkConfig{Params: sim.Params{Rate: 100e6, Delay: 5 * ms}, Back: &p},
-			sim.ProducerConfig{Prefix: "/s", Size: 40e6, Segment: 1000})
+			sim.ProducerConfig{Prefix: "/s", Size: 24e6, Segment: 1000})
 		f := n.AddFetch(a, fixed("/s/file", 64))
 		run(t, n, time.Minute)
 		c := l.BA.Counters()
 		within(t, "loss", float64(c.LossDrops)/float64(c.InPackets), p.MeanLoss(), 0.15)
-		if s := f.Stats(); f.Err() != nil || !f.Done() || s.Bytes != 40e6 || int64(s.Retransmissions) < c.LossDrops {
+		if s := f.Stats(); f.Err() != nil || !f.Done() || s.Bytes != 24e6 || int64(s.Retransmissions) < c.LossDrops {
 			t.Errorf("%v %+v", f.Err(), s)
 		}
 	}

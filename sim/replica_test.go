@@ -103,44 +103,50 @@ const slowNst = "/localhost/nfd/strategy/nst/v=1/floor~60000"
 func twoLevel(c *consumer.Config)    { c.TwoLevel = &replica.Config{} }
 func multiSource(c *consumer.Config) { c.MultiSource = true }
 
+// scale divides rates, sizes and queues: everything takes the time that it would
+// take without, and fewer packets.
+const scale = 3
+
 func pipe(mbit int64, rtt time.Duration) sim.Params {
-	return sim.Params{Rate: mbit * 1e6, Delay: rtt / 2, Queue: max(64<<10, sim.BDP(mbit*1e6, rtt))}
+	rate := mbit * 1e6 / scale
+	return sim.Params{Rate: rate, Delay: rtt / 2, Queue: max(64<<10/scale, sim.BDP(rate, rtt))}
 }
 
-const replicaSize = 30_000_000
+const replicaSize = 30_000_000 / scale
 
 // Every controller leaves a replica that degrades, once, by request to the
 // network or by hint, and every byte is there; also where the queue is so long
 // that the controller's own share of it looks like heavy congestion.
 func TestReplicaDegrades(t *testing.T) {
+	const size = replicaSize * 3 / 4
 	for i, strategy := range []string{"nst", "best-route", "nst", "best-route"} {
 		for _, controller := range []string{"reno", "cubic", "vegas", "bbr", "bbr-gc", "bbq", "bbr-acw", "mpc"} {
 			t.Run(fmt.Sprint(i, strategy, controller), func(t *testing.T) {
 				before, after := pipe(100, 20*ms), pipe(10, 80*ms)
 				if i > 1 {
-					before.Queue, after.Queue = 600_000, 600_000
+					before.Queue, after.Queue = 600_000/scale, 600_000/scale
 				}
-				r := newReplicated(t, 1, strategy, replicaSize, before, pipe(80, 25*ms))
+				r := newReplicated(t, 1, strategy, size, before, pipe(80, 25*ms))
 				r.start(controller, strategy != "nst", twoLevel)
-				r.net.At(1500*ms, func() {
+				r.net.At(time.Second, func() {
 					if err := r.links[0].Set(after); err != nil {
 						t.Error(err)
 					}
 				})
-				st := r.run(replicaSize, time.Minute)
+				st := r.run(size, time.Minute)
 				sw := r.fetch.Switches()
 				if len(sw) != 1 || st.ReplicaSwitches != 1 || sw[0].Network != (strategy == "nst") {
 					t.Fatalf("%+v", sw)
 				}
 				// With the long queue a round trip takes more than half a second.
-				latest, longest := 3500*ms, 6*time.Second
+				latest, longest := 3*time.Second, 5*time.Second
 				if i > 1 {
-					latest, longest = 5*time.Second, 8*time.Second
+					latest, longest = 4500*ms, 7*time.Second
 				}
-				if at := sw[0].At.Sub(sim.Epoch); at < 1500*ms || at > latest {
+				if at := sw[0].At.Sub(sim.Epoch); at < time.Second || at > latest {
 					t.Errorf("switches at %v", at)
 				}
-				// The rest alone takes 10 s on the degraded path.
+				// The rest alone takes 8 s on the degraded path.
 				if d := r.fetch.Elapsed(); d > longest {
 					t.Errorf("takes %v", d)
 				}
@@ -151,13 +157,14 @@ func TestReplicaDegrades(t *testing.T) {
 
 // Nothing degrades: nobody switches, whatever the controller does to the queue.
 func TestReplicaStays(t *testing.T) {
+	const size = replicaSize * 2 / 3
 	for _, controller := range []string{"aimd", "reno", "cubic", "vegas", "bbr", "bbr-gc", "bbq", "bbr-acw", "mpc"} {
 		for _, queue := range []int64{32 << 10, 200 << 10, 2 << 20} {
 			p := pipe(80, 20*ms)
-			p.Queue = queue
-			r := newReplicated(t, 3, "nst", replicaSize, p, p)
+			p.Queue = queue / scale
+			r := newReplicated(t, 3, "nst", size, p, p)
 			r.start(controller, false, twoLevel)
-			if st := r.run(replicaSize, time.Minute); st.ReplicaSwitches != 0 {
+			if st := r.run(size, time.Minute); st.ReplicaSwitches != 0 {
 				t.Errorf("%s, queue %d: %+v", controller, queue, r.fetch.Switches())
 			}
 		}
@@ -287,7 +294,7 @@ func TestMultiSourceMaxRate(t *testing.T) {
 	r := newReplicated(t, 8, "best-route", replicaSize/3, pipe(100, 20*ms), pipe(80, 25*ms))
 	r.start("cubic", true, func(c *consumer.Config) {
 		multiSource(c)
-		c.MaxRate = 40e6 / 8
+		c.MaxRate = 40e6 / 8 / scale
 	})
 	st := r.run(replicaSize/3, time.Minute)
 	if d := r.fetch.Elapsed().Seconds(); d < 2 || d > 2.3 {
@@ -347,7 +354,7 @@ func TestReturnStartsFromHistory(t *testing.T) {
 		var rates []float64
 		for _, c := range seen {
 			if c.Replica {
-				rates = append(rates, c.Rate*8/1e6)
+				rates = append(rates, c.Rate*8/1e6*scale)
 			}
 		}
 		if len(rates) != 2 || rates[0] != 0 || rates[1] < 15 || rates[1] > 25 {
@@ -401,10 +408,10 @@ func TestMultiSourceAddsUp(t *testing.T) {
 			if carried > most {
 				t.Errorf("%d Data carried for %d segments, %d raced, %d duplicates", carried, st.Segments, st.Races, st.Duplicates)
 			}
-			if st.Races > 300 {
+			if st.Races > 300/scale {
 				t.Errorf("%d races", st.Races)
 			}
-			ideal := float64(replicaSize) * 8 / 100e6
+			ideal := float64(replicaSize) * 8 / (100e6 / scale)
 			if got := r.fetch.Elapsed().Seconds(); got > 1.35*ideal {
 				t.Errorf("takes %.2f s, ideal are %.2f", got, ideal)
 			}
@@ -460,7 +467,7 @@ func TestReplicaWithoutContent(t *testing.T) {
 // Whatever fails and comes back, in whatever order, what arrives is the
 // object, and the same seed gives the same run.
 func TestReplicasUnderFire(t *testing.T) {
-	seeds := uint64(24)
+	seeds := uint64(16)
 	if testing.Short() {
 		seeds = 6
 	}
@@ -476,7 +483,7 @@ func TestReplicasUnderFire(t *testing.T) {
 			strategy := []string{"nst", "best-route"}[rng.IntN(2)]
 			set := []func(*consumer.Config){twoLevel, multiSource}[rng.IntN(2)]
 			controllers := []string{"reno", "cubic", "bbr", "mpc", "vegas"}
-			r := newReplicated(t, seed, strategy, 8_000_000, ps...)
+			r := newReplicated(t, seed, strategy, 8_000_000/scale, ps...)
 			r.start(controllers[rng.IntN(len(controllers))], rng.IntN(4) > 0, set)
 			for range 12 {
 				l := r.links[rng.IntN(len(r.links))]
@@ -493,7 +500,7 @@ func TestReplicasUnderFire(t *testing.T) {
 				}
 				r.net.At(at+time.Duration(rng.IntN(9000))*ms, l.Up)
 			}
-			st := r.run(8_000_000, 5*time.Minute)
+			st := r.run(8_000_000/scale, 5*time.Minute)
 			return st, fmt.Sprint(r.fetch.Elapsed(), r.fetch.Switches(), r.fetch.Replicas())
 		}
 		a, why := run()
@@ -506,7 +513,7 @@ func TestReplicasUnderFire(t *testing.T) {
 // On paths that change at random: several sources are never slower than one, and
 // switching, which is a bet, never much.
 func TestReplicasHelp(t *testing.T) {
-	const size = 12_000_000
+	const size = 12_000_000 / scale
 	fetch := func(seed uint64, set func(*consumer.Config)) float64 {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		random := func(most, rtt int) sim.Params {
@@ -528,7 +535,7 @@ func TestReplicasHelp(t *testing.T) {
 		r.run(size, 10*time.Minute)
 		return r.fetch.Elapsed().Seconds()
 	}
-	for seed := range uint64(12) {
+	for seed := range uint64(10) {
 		one := fetch(seed, func(*consumer.Config) {})
 		if all := fetch(seed, multiSource); all > 1.02*one {
 			t.Errorf("seed %d: %.2f s from one replica, %.2f s from all", seed, one, all)

@@ -55,9 +55,9 @@ func TestFirstProbeIsWithinFiveSeconds(t *testing.T) {
 		r := recorder(t, seed)
 		r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
 		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-		r.AddConsumer(strategytest.Consumer{Every: 10 * ms})
+		r.AddConsumer(strategytest.Consumer{Every: 50 * ms})
 		r.Run(70 * sec)
-		early, all := r.Count(b, 0, 5*sec+20*ms), r.Count(b, 0, 70*sec)
+		early, all := r.Count(b, 0, 5*sec+60*ms), r.Count(b, 0, 70*sec)
 		if early != 1 || all != 2 {
 			t.Errorf("seed %d: %d probes at first, %d in 70 s", seed, early, all)
 		}

@@ -27,9 +27,9 @@ func recorder(t *testing.T, seed uint64, params ...string) *strategytest.Recorde
 }
 
 var consumers = map[string]strategytest.Consumer{
-	"200 per s":  {Every: 5 * ms, Resend: 300 * ms},
-	"1000 per s": {Every: 1 * ms, Resend: 300 * ms},
-	"window 32":  {Window: 32, Resend: 300 * ms},
+	"200 per s": {Every: 5 * ms, Resend: 300 * ms},
+	"500 per s": {Every: 2 * ms, Resend: 300 * ms},
+	"window 8":  {Window: 8, Resend: 300 * ms},
 }
 
 // checkShare wants the traffic on one hop, all but what 90 % leaves.
@@ -87,12 +87,12 @@ func TestFollowsChanges(t *testing.T) {
 				a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Jitter: ms})
 				b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 25 * ms, Jitter: ms})
 				r.AddConsumer(c)
-				r.At(4*sec, func() { change.worse(a) })
-				r.At(10*sec, func() { change.better(a) })
-				r.Run(16 * sec)
-				checkShare(t, r, a, 2*sec, 4*sec)
-				checkShare(t, r, b, 6*sec, 10*sec)
-				checkShare(t, r, a, 12*sec, 16*sec)
+				r.At(3*sec, func() { change.worse(a) })
+				r.At(7*sec, func() { change.better(a) })
+				r.Run(10 * sec)
+				checkShare(t, r, a, 2*sec, 3*sec)
+				checkShare(t, r, b, 5*sec, 7*sec)
+				checkShare(t, r, a, 9*sec, 10*sec)
 			})
 		}
 	}
@@ -100,16 +100,16 @@ func TestFollowsChanges(t *testing.T) {
 
 func TestRandomLossDoesNotFlap(t *testing.T) {
 	for name, c := range consumers {
-		for _, rtt := range []time.Duration{20 * ms, 22 * ms, 30 * ms} {
+		for _, rtt := range []time.Duration{20 * ms, 30 * ms} {
 			for seed := uint64(1); seed <= 3; seed++ {
 				t.Run(fmt.Sprint(name, " ", rtt, " ", seed), func(t *testing.T) {
 					r := recorder(t, seed)
 					a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Jitter: 2 * ms, Loss: .05})
 					r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: rtt, Jitter: 2 * ms, Loss: .05})
 					r.AddConsumer(c)
-					r.Run(20 * sec)
-					if n := r.Switches(0, 20*sec); n > 0 {
-						t.Errorf("%d switches, share of a %.3f", n, r.Share(a, 0, 20*sec))
+					r.Run(12 * sec)
+					if n := r.Switches(0, 12*sec); n > 0 {
+						t.Errorf("%d switches, share of a %.3f", n, r.Share(a, 0, 12*sec))
 					}
 				})
 			}
@@ -212,7 +212,7 @@ func TestFurtherTerms(t *testing.T) {
 			r.AddHop(strategytest.Hop{Name: "b", Cost: 20, RTT: 20 * ms}),
 			r.AddHop(strategytest.Hop{Name: "c", Cost: 1, RTT: 40 * ms})}
 		load[a.Face()] = c.load
-		r.AddConsumer(strategytest.Consumer{Every: ms})
+		r.AddConsumer(strategytest.Consumer{Every: 4 * ms})
 		r.Run(12 * sec)
 		for _, h := range hops {
 			if s := r.Share(h, 10*sec, 12*sec); (s == 1) != (h.Name == c.best) {

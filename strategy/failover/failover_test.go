@@ -75,8 +75,8 @@ func TestBlackHoleIsTransparent(t *testing.T) {
 					die = 2 * ms
 				}
 				r.At(die, func() { a.Silent = true })
-				r.At(4*time.Second, func() { a.Silent = false })
-				r.Run(8 * time.Second)
+				r.At(2500*ms, func() { a.Silent = false })
+				r.Run(5 * time.Second)
 				if con.Lost+con.Resent+len(con.Nacks) > 0 {
 					t.Errorf("%d lost, %d resent, Nacks %v", con.Lost, con.Resent, con.Nacks)
 				}
@@ -86,19 +86,19 @@ func TestBlackHoleIsTransparent(t *testing.T) {
 					}
 					return
 				}
-				for at := time.Duration(0); at < 7*time.Second; at += 100 * ms {
+				for at := time.Duration(0); at < 4*time.Second; at += 100 * ms {
 					if gap := con.Gap(at, at+900*ms); gap > 4*rtt+20*ms+c.Every {
 						t.Fatalf("gap %v in %v…%v", gap, at, at+900*ms)
 					}
 				}
 				t.Logf("gap %v", con.Gap(die-10*ms, die+time.Second))
-				if n := r.Count(a, die+time.Second, 4*time.Second); n > 3 {
+				if n := r.Count(a, die+time.Second, 2500*ms); n > 3 {
 					t.Errorf("%d Interests into the black hole", n)
 				}
-				if s := r.Share(b, die+time.Second, 4*time.Second); s != 1 {
+				if s := r.Share(b, die+time.Second, 2500*ms); s != 1 {
 					t.Errorf("share of b: %v", s)
 				}
-				if s := r.Share(a, 6*time.Second, 8*time.Second); s != 1 {
+				if s := r.Share(a, 4*time.Second, 5*time.Second); s != 1 {
 					t.Errorf("share of a after it healed: %v", s)
 				}
 			})

@@ -175,8 +175,8 @@ func TestNeverFlaps(t *testing.T) {
 	r.At(5*sec, func() { a.Nacks = ndn.NackCongestion })
 	r.At(6*sec, func() { a.Nacks, a.Refuse = 0, true })
 	r.At(7*sec, func() { a.Refuse = false })
-	r.Run(20 * sec)
-	wantAll(t, r, a, 0, 20*sec)
+	r.Run(14 * sec)
+	wantAll(t, r, a, 0, 14*sec)
 	for _, reason := range con.Nacks {
 		if reason != ndn.NackCongestion {
 			t.Fatalf("Nack %v", reason)

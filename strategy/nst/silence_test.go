@@ -73,8 +73,8 @@ func TestLossIsNotSilence(t *testing.T) {
 		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Jitter: 40 * ms, Loss: .05})
 		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
 		r.AddConsumer(con)
-		r.Run(60 * sec)
-		wantAll(t, r, a, 0, 60*sec)
+		r.Run(35 * sec)
+		wantAll(t, r, a, 0, 35*sec)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestNacksFromEveryHop(t *testing.T) {
 // costs, fall silent and refuse while traffic runs. When all is well again,
 // everybody is served.
 func TestChangingHops(t *testing.T) {
-	const calm = 10 * time.Second
+	const calm, end = 5 * time.Second, 13 * time.Second
 	for seed := range uint64(2) {
 		each(t, func(t *testing.T, r *strategytest.Recorder) {
 			var hops []*strategytest.Hop
@@ -111,13 +111,13 @@ func TestChangingHops(t *testing.T) {
 					h.SetCost(1)
 				}
 			})
-			con := r.AddConsumer(strategytest.Consumer{Window: 8, Resend: 250 * ms})
-			r.Run(2 * calm)
-			if gap := con.Gap(calm+5*time.Second, 2*calm); gap > 500*ms {
+			con := r.AddConsumer(strategytest.Consumer{Window: 4, Resend: 250 * ms})
+			r.Run(end)
+			if gap := con.Gap(calm+5*time.Second, end); gap > 500*ms {
 				t.Errorf("a gap of %v when all is well", gap)
 			}
-			if c := r.Shard().Counters(); c.PitEntries > 8+4 {
-				t.Errorf("%d pending Interests for a window of 8", c.PitEntries)
+			if c := r.Shard().Counters(); c.PitEntries > 4+4 {
+				t.Errorf("%d pending Interests for a window of 4", c.PitEntries)
 			}
 		})
 	}
