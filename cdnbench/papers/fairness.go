@@ -63,7 +63,7 @@ func (s Fairness) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 		warm, length, buffers, contenders, heldOut = 10*time.Second, 30*time.Second, []float64{0.5}, contenders[:4], nil
 	}
 	if s.tiny {
-		warm, length = 300*ms, 900*ms
+		warm, length = 100*ms, 300*ms
 	}
 	var cells []*fairCell
 	var jobs []job

@@ -73,7 +73,7 @@ func (s HopByHop) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result
 	r, runs := begin(s.Name(), o, 3, 1)
 	plan := newHopPlan(o.Quick)
 	if s.tiny {
-		plan.length = 4 * time.Second
+		plan.length = time.Second
 	}
 	var all []*values
 	var jobs []job

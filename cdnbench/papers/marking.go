@@ -34,7 +34,7 @@ func (s Marking) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 		warm, length, counts = 5*time.Second, 25*time.Second, []int{4}
 	}
 	if s.tiny {
-		warm, length = 300*ms, 900*ms
+		warm, length = 100*ms, 300*ms
 	}
 	arm := func(c string, flows int, marks bool) string {
 		if marks {

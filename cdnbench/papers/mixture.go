@@ -132,7 +132,7 @@ func (s Mixture) Run(ctx context.Context, o cdnbench.Options) (*cdnbench.Result,
 		length, shares, controllers, untagged = 20*time.Second, []float64{0.02, 0.3}, []string{"cubic", "bbr", "mpc"}, []string{"bbr"}
 	}
 	if s.tiny {
-		length = time.Second
+		length = 250 * ms
 	}
 	arm := func(c string, hits float64, tags bool) string {
 		if tags {
