@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -125,6 +126,8 @@ func (f *ctlFlags) explain(uri string, err error) error {
 		return withCode(exitInterrupted, errors.New("interrupted"))
 	case errors.Is(err, client.ErrClosed):
 		return withCode(exitGaveUp, fmt.Errorf("%w; is something else than a forwarder at %s?", err, uri))
+	case errors.Is(err, mgmt.ErrTimeout) && !local(uri):
+		return withCode(exitGaveUp, fmt.Errorf("%w: forwarders are managed from their own host; use the Unix socket there, or TCP over loopback", err))
 	case errors.Is(err, mgmt.ErrTimeout):
 		return withCode(exitGaveUp, fmt.Errorf("%w; the forwarder at %s is overloaded, is none, or does not know the command", err, uri))
 	case errors.Is(err, mgmt.ErrNack):
@@ -135,6 +138,22 @@ func (f *ctlFlags) explain(uri string, err error) error {
 		return fmt.Errorf("%w: this forwarder does not have it", err)
 	}
 	return err
+}
+
+// local reports whether a forwarder takes who comes by a URI for somebody on its
+// own host. UDP and WebSocket never are that: addresses are forged, and pages of
+// anybody's run in browsers.
+func local(uri string) bool {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	if !strings.HasPrefix(scheme, "tcp") {
+		return scheme == "unix"
+	}
+	host, _, err := net.SplitHostPort(rest)
+	if err != nil {
+		host = strings.Trim(rest, "[]")
+	}
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
 // command sends a command and returns the body of its answer; an answer other

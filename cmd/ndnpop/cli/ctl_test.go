@@ -235,6 +235,21 @@ func TestCtlUnreachable(t *testing.T) {
 	}
 }
 
+// TestCtlFromAfar: a forwarder that says nothing, because it takes us for a remote
+// host, is not called overloaded.
+func TestCtlFromAfar(t *testing.T) {
+	for uri, want := range map[string]bool{
+		"unix:///run/nfd/nfd.sock": true, "tcp4://127.0.0.1:6363": true, "tcp6://[::1]:6363": true, "tcp://localhost": true, "tcp6://[::1]": true,
+		"tcp4://192.0.2.7:6363": false, "tcp://pop-paris": false, "udp4://127.0.0.1:6363": false, "ws://127.0.0.1:9696": false,
+	} {
+		err := (&ctlFlags{}).explain(uri, fmt.Errorf("no luck: %w", mgmt.ErrTimeout))
+		var coded *codedError
+		if !errors.As(err, &coded) || coded.code != exitGaveUp || strings.Contains(err.Error(), "overloaded") != want {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+}
+
 func TestCtlText(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_951: "1.0 MB", 1<<64 - 1: "18.4 EB"} {
 		if got := bytesText(n); got != want {
