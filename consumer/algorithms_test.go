@@ -33,7 +33,7 @@ func TestRenoMathis(t *testing.T) {
 	for _, p := range []float64{0.005, 0.01, 0.02} {
 		sum := 0.0
 		for seed := range uint64(3) {
-			v, fl := throughput(t, "reno", 0, 0, 40*ms, p, seed, 60*time.Second)
+			v, fl := throughput(t, "reno", 0, 0, 40*ms, p, seed, 30*time.Second)
 			if fl.f.Err() != nil {
 				t.Fatal(fl.f.Err())
 			}
@@ -49,7 +49,7 @@ func TestRenoMathis(t *testing.T) {
 // Whatever fills a bottleneck of its own fills it.
 func TestUtilisation(t *testing.T) {
 	for _, pipe := range []string{"reno", "cubic"} {
-		v, fl := throughput(t, pipe, 1.25e6, 125_000, 100*ms, 0, 1, 60*time.Second)
+		v, fl := throughput(t, pipe, 1.25e6, 125_000, 100*ms, 0, 1, 30*time.Second)
 		wire := v * (1400 + 60) / 1400
 		if wire < 0.9*1.25e6 {
 			t.Errorf("%s: %.0f of 1250000 B/s", pipe, wire)
@@ -63,7 +63,7 @@ func TestUtilisation(t *testing.T) {
 // Marks keep the queue from overflowing (NFD's threshold of 64 KiB).
 func TestMarksInsteadOfLosses(t *testing.T) {
 	for _, pipe := range []string{"reno", "cubic"} {
-		o := newOrigin(40_000_000, 8000)
+		o := newOrigin(20_000_000, 8000)
 		n := newNet(t, 12.5e6, 600_000)
 		n.markAt = 64 << 10
 		fl := n.add(o, 20*ms, cfgFor(o), controller(t, pipe, cc.Params{InitSsthresh: 60}), nil)
@@ -94,7 +94,7 @@ func TestCacheMixture(t *testing.T) {
 		for _, h := range []float64{0.1, 0.3, 0.5} {
 			o := newOrigin(1400, 1400)
 			o.total = 300_000
-			n := newNet(t, 50e6/8, 312_500)
+			n := newNet(t, 20e6/8, 125_000)
 			fl := n.add(o, 25*ms, DefaultConfig(o.name), controller(t, pipe, cc.Params{}), nil)
 			fl.sink.discard = true
 			r := rand.New(rand.NewPCG(1, 1))
@@ -103,9 +103,9 @@ func TestCacheMixture(t *testing.T) {
 			}
 			at := 0
 			n.at(ndn.Time(5*time.Second), func(ndn.Time) { at = fl.sink.bytes })
-			n.run(30 * time.Second)
-			got := float64(fl.sink.bytes-at) * 1460 / 1400 * 8 / 25e6
-			if want := 50 / (1 - h); got < 0.9*want {
+			n.run(20 * time.Second)
+			got := float64(fl.sink.bytes-at) * 1460 / 1400 * 8 / 15e6
+			if want := 20 / (1 - h); got < 0.9*want {
 				t.Errorf("%s, %.0f %% hits: %.1f Mbit/s of %.1f", pipe, 100*h, got, want)
 			}
 		}

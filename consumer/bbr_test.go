@@ -126,7 +126,7 @@ func TestBbrFairness(t *testing.T) {
 
 func testFairness(t *testing.T, bdp float64) {
 	// One short run converges less far than the mean of full ones.
-	warm, length, seeds, slack := 10*time.Second, 30*time.Second, uint64(1), 0.08
+	warm, length, seeds, slack := 8*time.Second, 20*time.Second, uint64(1), 0.08
 	if *papers {
 		warm, length, seeds, slack = 20*time.Second, 120*time.Second, 5, 0
 	}
@@ -246,7 +246,7 @@ func TestBellDeterminism(t *testing.T) {
 				fl.loss, fl.noise = 0.002, 0.01
 				fl.f.trace = &traceHash{}
 			}
-			n.run(3 * time.Second)
+			n.run(time.Second)
 			for _, fl := range n.flows {
 				sums[i] = sums[i]*31 + fl.f.trace.(*traceHash).sum
 			}

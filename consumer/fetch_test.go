@@ -305,7 +305,7 @@ func TestNeverGivesUp(t *testing.T) {
 
 func TestJitterAloneRetransmitsNothing(t *testing.T) {
 	for seed := range uint64(5) {
-		o := newOrigin(20_000_000, 1000)
+		o := newOrigin(5_000_000, 1000)
 		n := newNet(t, 5e6, 1e6)
 		fl := n.add(o, 12500*time.Microsecond, cfgFor(o), controller(t, "fixed", cc.Params{Window: 200}), nil)
 		r := rand.New(rand.NewPCG(seed, 1))
