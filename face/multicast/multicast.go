@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -95,10 +96,15 @@ func open(i *net.Interface, to netip.AddrPort, o Options) (*transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	family := "udp4"
+	family, remote := "udp4", to
 	if to.Addr().Is6() {
-		family = "udp6"
-		to = netip.AddrPortFrom(to.Addr().WithZone(i.Name), to.Port())
+		family, remote = "udp6", netip.AddrPortFrom(to.Addr().WithZone(i.Name), to.Port())
+		// By number: package net remembers for a minute which interface had a name.
+		zone := strconv.Itoa(i.Index)
+		to = netip.AddrPortFrom(to.Addr().WithZone(zone), to.Port())
+		if from.Zone() != "" {
+			from = from.WithZone(zone)
+		}
 	}
 	if o.Buffer <= 0 {
 		o.Buffer = 1 << 20
@@ -133,7 +139,7 @@ func open(i *net.Interface, to netip.AddrPort, o Options) (*transport, error) {
 		t.mtu = min(t.mtu, o.MTU)
 	}
 	t.info = face.Info{
-		RemoteURI: family + "://" + netip.AddrPortFrom(to.Addr(), to.Port()).String(),
+		RemoteURI: family + "://" + remote.String(),
 		LocalURI:  family + "://" + t.from.String(),
 		Scope:     face.ScopeNonLocal, Link: face.LinkMultiAccess,
 	}
