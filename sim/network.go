@@ -83,6 +83,7 @@ type Network struct {
 	streams   uint64
 	trace     *tracer
 	events    uint64
+	backed    bool // by huge pages
 
 	// Memory that all share, of which one at a time has need.
 	pool    line.Pool
@@ -226,7 +227,8 @@ func (n *Network) RunUntil(until time.Duration, stop func() bool) error {
 	if n.dirty {
 		n.Reroute()
 	}
-	if len(n.nodes) >= largeNetwork {
+	if !n.backed && len(n.nodes) >= largeNetwork {
+		n.backed = true
 		hugePages(len(n.nodes) * nodeMemory)
 	}
 	end := Epoch.Add(until)
