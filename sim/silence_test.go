@@ -69,3 +69,61 @@ func TestSilentReplica(t *testing.T) {
 		})
 	}
 }
+
+// TestFailoverFitsIntoTheQueue: what was outstanding at a next hop that dies, and
+// what is asked for meanwhile, goes the other way no faster than the path bears,
+// although the window fills the path and its queue.
+func TestFailoverFitsIntoTheQueue(t *testing.T) {
+	for name, x := range map[string]struct {
+		die          func(edge, mid *sim.Node)
+		drops, again uint64
+		gap          time.Duration
+	}{
+		"kill":       {func(_, mid *sim.Node) { mid.Kill() }, 0, 0, 35 * ms},
+		"black hole": {func(edge, mid *sim.Node) { edge.LinkTo(mid).BlackHole() }, 8, 16, 220 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := sim.New(sim.Config{Seed: 1, Strategies: strategies.Builtin(), Strategy: "failover", Routing: sim.RouteNone})
+			link := func(a, b *sim.Node, rtt time.Duration, queue, cost int64) *sim.Link {
+				l := n.Connect(a, b, sim.LinkConfig{Params: sim.Params{Rate: 100e6, Delay: rtt / 2, Queue: queue}})
+				a.SetRoute("/p", l, uint64(cost))
+				return l
+			}
+			node := func(name string) *sim.Node { return n.AddNode(name, sim.NodeConfig{}) }
+			client, edge := node("client"), node("edge")
+			link(client, edge, 50*ms, 625_000, 1)
+			var mids []*sim.Node
+			var last []*sim.Link
+			for i := range int64(2) {
+				mid, origin := node("mid"+string(rune('0'+i))), node("origin"+string(rune('0'+i)))
+				link(edge, mid, 10*ms, 250_000, i+1)
+				last = append(last, link(mid, origin, 20*ms, 250_000, 1))
+				n.AddProducer(origin, sim.ProducerConfig{Prefix: "/p", Size: 25e6})
+				mids = append(mids, mid)
+			}
+			var got, gap time.Duration
+			before := uint64(0)
+			f := n.AddFetch(client, sim.FetchConfig{
+				Name: "/p/film", Controller: "cubic",
+				OnPiece: func(*consumer.Piece) {
+					if n.Now() > 1400*ms {
+						gap = max(gap, n.Now()-got)
+					}
+					got = n.Now()
+				},
+			})
+			n.At(1500*ms, func() {
+				before = f.Stats().Retransmissions
+				x.die(edge, mids[0])
+			})
+			if err := n.RunUntil(20*time.Second, f.Done); err != nil || f.Err() != nil {
+				t.Fatal(err, f.Err())
+			}
+			drops := uint64(last[1].BA.Counters().QueueDrops)
+			if again := f.Stats().Retransmissions - before; drops > x.drops || again > x.again || gap > x.gap {
+				t.Errorf("%d packets dropped by the other path, %d Interests repeated, gap %v", drops, again, gap)
+			}
+			t.Logf("%d packets dropped by the other path, %d Interests repeated, gap %v, took %v", drops, f.Stats().Retransmissions-before, gap, f.Elapsed())
+		})
+	}
+}

@@ -8,10 +8,10 @@ import (
 
 // Spread spaces out what is sent again: all Interests of a prefix that were
 // outstanding at a next hop when it died. In one burst they would overflow the
-// queue of the other path. A next hop's answers came as fast as its path bore,
-// one round-trip time for all that was outstanding; spread over that time they
-// go no faster than before, and none waits longer in all than the oldest did
-// already. The zero Spread is ready.
+// queue of the other path. A next hop's answers came as fast as its path bore:
+// what was outstanding when the last one came, in one round-trip time. What was
+// sent since then took as long as it took. Sent again over both times they go no
+// faster than before. The zero Spread is ready.
 //
 // A handler that learns of the failure of one Interest calls Join and arms a
 // timer that is due at once: when that fires, all others of the same moment
@@ -31,8 +31,12 @@ type Spread struct {
 type group struct {
 	number uint32
 	n      uint32
-	joined ndn.Time // the first
-	began  ndn.Time // when the first turn was asked for, zero before
+	joined ndn.Time
+	// The first and the last of those sent since the last answer, if any.
+	first, last ndn.Time
+
+	began ndn.Time      // when the first turn was asked for, zero before
+	gap   time.Duration // from turn to turn
 }
 
 // Place is a place in the line. The zero Place is behind all others.
@@ -46,8 +50,15 @@ const stale = 10 * time.Millisecond
 // needs no timer.
 func (p Place) First() bool { return p.at == 0 && p.group != 0 }
 
+// Failure says what is known of a next hop at which an Interest was outstanding.
+type Failure struct {
+	RTT   time.Duration
+	Heard ndn.Time // when its last answer came, zero if none
+	Sent  ndn.Time // when the Interest was sent there, zero if it was not
+}
+
 // Join returns the place of one more Interest that failed now.
-func (s *Spread) Join(now ndn.Time) Place {
+func (s *Spread) Join(now ndn.Time, f *Failure) Place {
 	g := &s.groups[s.latest%2]
 	// A single one of another moment has been sent already, or has its own turn.
 	open := g.joined == now || g.n > 1 && now.Sub(g.joined) <= stale
@@ -56,32 +67,38 @@ func (s *Spread) Join(now ndn.Time) Place {
 		g = &s.groups[s.latest%2]
 		*g = group{number: s.latest, joined: now}
 	}
-	g.n++
+	if g.n++; f.Sent > f.Heard {
+		if g.first == 0 || f.Sent < g.first {
+			g.first = f.Sent
+		}
+		g.last = max(g.last, f.Sent)
+	}
 	return Place{g.number, g.n - 1}
 }
 
-// Turn is the time from now until the turn of a place. Its group's Interests
-// were outstanding at a next hop with this round-trip time.
-func (s *Spread) Turn(now ndn.Time, p Place, rtt time.Duration) time.Duration {
+// Turn is the time from now until the turn of a place.
+func (s *Spread) Turn(now ndn.Time, p Place, f *Failure) time.Duration {
 	turn := max(now, s.until.Add(s.gap)) // of who is forgotten
 	if g := &s.groups[p.group%2]; p.group != 0 && g.number == p.group && p.at < g.n {
 		if g.began == 0 {
-			g.began, s.span, s.gap = now, rtt, rtt/time.Duration(g.n)
+			s.span = f.RTT + g.last.Sub(g.first)
+			s.gap = s.span / time.Duration(g.n)
+			g.began, g.gap = now, s.gap
 		}
-		turn = g.began.Add(rtt / time.Duration(g.n) * time.Duration(p.at))
+		turn = g.began.Add(g.gap * time.Duration(p.at))
 	}
 	s.until = max(s.until, turn)
 	return max(0, turn.Sub(now))
 }
 
 // Follow is the time until the turn of an Interest that is new, zero when none
-// are waiting. New ones come no faster than Data do, and their turns twice as
-// fast, so that the line gets shorter; when it does not, it is left alone.
+// are waiting. New ones come no faster than Data do, and their turns a third
+// faster, so that the line gets shorter; when it does not, it is left alone.
 func (s *Spread) Follow(now ndn.Time) time.Duration {
 	if now >= s.until || s.until.Sub(now) > s.span {
 		return 0
 	}
-	s.until = s.until.Add(s.gap / 2)
+	s.until = s.until.Add(s.gap * 3 / 4)
 	return s.until.Sub(now)
 }
 

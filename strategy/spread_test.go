@@ -9,10 +9,13 @@ import (
 
 const ms = time.Millisecond
 
+// outstanding is an Interest at a next hop that had just answered.
+var outstanding = &Failure{RTT: 40 * ms, Heard: 900, Sent: 800}
+
 // join has n Interests join and returns their places.
 func join(s *Spread, now ndn.Time, n int) (places []Place) {
 	for range n {
-		places = append(places, s.Join(now))
+		places = append(places, s.Join(now, outstanding))
 	}
 	return places
 }
@@ -27,21 +30,21 @@ func TestSpread(t *testing.T) {
 		if p.First() != (i == 0) {
 			t.Errorf("place %d is the first: %v", i, p.First())
 		}
-		if w := s.Turn(1000, p, 40*ms); w != time.Duration(i)*10*ms {
+		if w := s.Turn(1000, p, outstanding); w != time.Duration(i)*10*ms {
 			t.Errorf("turn %d after %v", i, w)
 		}
 	}
 	// Timers that are late among themselves.
-	if w := s.Turn(1000+5e6, places[1], 40*ms) + s.Turn(1000+5e6, places[0], 40*ms); w != 5*ms {
+	if w := s.Turn(1000+5e6, places[1], outstanding) + s.Turn(1000+5e6, places[0], outstanding); w != 5*ms {
 		t.Errorf("5 ms later, %v", w)
 	}
 	// Who comes next goes behind the last one, up to the time that all take.
-	for _, want := range []time.Duration{35, 40, 45, 0} {
-		if w := s.Follow(1000); w != want*ms {
-			t.Errorf("a new one waits %v, want %v ms", w, int(want))
+	for _, want := range []time.Duration{37500, 45000, 0} {
+		if w := s.Follow(1000); w != want*time.Microsecond {
+			t.Errorf("a new one waits %v, want %v µs", w, int(want))
 		}
 	}
-	if w := s.Follow(1000 + 20*1e6); w != 30*ms {
+	if w := s.Follow(1000 + 20*1e6); w != 32500*time.Microsecond {
 		t.Errorf("later %v", w)
 	}
 	if w := s.Follow(1000 + 1e9); w != 0 {
@@ -60,7 +63,7 @@ func TestSpreadGroups(t *testing.T) {
 	}
 	now := ndn.Time(1000 + 2e6)
 	for i, p := range append(first, second...) {
-		if w := s.Turn(now, p, 40*ms); w != time.Duration(i)*10*ms {
+		if w := s.Turn(now, p, outstanding); w != time.Duration(i)*10*ms {
 			t.Errorf("turn %d after %v", i, w)
 		}
 	}
@@ -68,28 +71,59 @@ func TestSpreadGroups(t *testing.T) {
 	if !third[0].First() {
 		t.Error("joined a group whose turns are given out")
 	}
-	if w := s.Turn(now, third[1], 40*ms); w != 20*ms {
+	if w := s.Turn(now, third[1], outstanding); w != 20*ms {
 		t.Errorf("turn in a group of two after %v", w)
 	}
-	if w := s.Turn(now, second[1], 40*ms); w != 30*ms {
+	if w := s.Turn(now, second[1], outstanding); w != 30*ms {
 		t.Errorf("turn in the group before after %v", w)
 	}
 	// A single one is out already when the next one fails.
-	a, b := s.Join(now+1e6), s.Join(now+2e6)
+	a, b := s.Join(now+1e6, outstanding), s.Join(now+2e6, outstanding)
 	if !a.First() || !b.First() {
 		t.Error("single ones wait for one another")
 	}
 	// Who was forgotten goes behind the last one.
-	if w := s.Turn(now, third[1], 40*ms); w != 30*ms+20*ms {
+	if w := s.Turn(now, third[1], outstanding); w != 30*ms+20*ms {
 		t.Errorf("a forgotten one after %v", w)
 	}
-	if w := s.Turn(now, Place{}, 40*ms); w != 70*ms {
+	if w := s.Turn(now, Place{}, outstanding); w != 70*ms {
 		t.Errorf("another one after %v", w)
 	}
 	// Members that never asked for their turn hold nobody up for ever.
 	join(&s, now+1e9, 5)
-	if p := s.Join(now + 2e9); !p.First() {
+	if p := s.Join(now+2e9, outstanding); !p.First() {
 		t.Error("joined a group of long ago")
+	}
+}
+
+// TestSpreadOfSilence: what was sent while nothing came adds the time that it
+// took.
+func TestSpreadOfSilence(t *testing.T) {
+	const heard, now = ndn.Time(1e9), ndn.Time(1e9 + 60e6) // silent for 60 ms
+	for _, x := range []struct {
+		before, since int
+		gap           time.Duration
+	}{
+		{4, 5, 80 * ms / 9},
+		{40, 0, ms},
+		{0, 1, 40 * ms},
+		{0, 9, 120 * ms / 9},
+	} {
+		var s Spread
+		var places []Place
+		f := Failure{RTT: 40 * ms, Heard: heard}
+		for i := range x.before + x.since {
+			f.Sent = heard - 10e6
+			if i >= x.before {
+				f.Sent = heard.Add(time.Duration(1+(i-x.before)*2%x.since) * 10 * ms)
+			}
+			places = append(places, s.Join(now, &f))
+		}
+		for i, p := range places {
+			if w := s.Turn(now, p, &f); w != time.Duration(i)*x.gap {
+				t.Errorf("%+v: turn %d after %v", x, i, w)
+			}
+		}
 	}
 }
 

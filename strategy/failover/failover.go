@@ -12,9 +12,9 @@
 //     has no route is not the end of its other routes.
 //
 // What was outstanding there goes out on the next one, with fresh Nonces, before
-// the consumer's timer runs out: beginning at once and spread over the
-// round-trip time of the one that failed, so that it comes no faster than it
-// did there and fits into the other path's queue. New Interests go behind. Every Interest outstanding at a
+// the consumer's timer runs out: beginning at once and spread out
+// ([strategy.Spread]), so that it comes no faster than it did there and fits into
+// the other path's queue. New Interests go behind. Every Interest outstanding at a
 // silent next hop is repaired; it takes several of them without an answer in
 // between (the parameter evidence) until later Interests avoid the next hop as
 // well, so that random loss does not turn the traffic away. A single loss among
@@ -81,6 +81,7 @@ type failover struct {
 	entries  strategy.EntryState[entry]
 	// raised has the times at which faces came up again; only looked up.
 	raised map[ndn.FaceID]ndn.Time
+	failed strategy.Failure
 }
 
 // prefix is what is known about the next hops of a prefix.
@@ -257,11 +258,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	}
 	h := st.Of(e.watched)
 	if ev.Tag == tagPlace {
-		rtt := h.rtt.Smooth
-		if h.rtt.N == 0 {
-			rtt = f.silence.Unknown / 4
-		}
-		e.timer = c.Arm(st.spread.Turn(c.Now(), e.place, rtt), tagTurn)
+		e.timer = c.Arm(st.spread.Turn(c.Now(), e.place, f.failure(c, e.watched, h)), tagTurn)
 		return
 	}
 	o := c.Out(e.watched)
@@ -284,11 +281,23 @@ func (f *failover) queue(c *strategy.Context, st *prefix, of ndn.FaceID, retry, 
 		c.Disarm(e.timer)
 	}
 	e.watched, e.retry, e.again = of, retry, again
-	if e.place = st.spread.Join(c.Now()); e.place.First() {
+	if e.place = st.spread.Join(c.Now(), f.failure(c, of, st.Of(of))); e.place.First() {
 		f.turn(c, st, e)
 		return
 	}
 	e.queued, e.timer = true, c.Arm(0, tagPlace)
+}
+
+// failure is what is known of the next hop that an Interest was at.
+func (f *failover) failure(c *strategy.Context, of ndn.FaceID, h *hop) *strategy.Failure {
+	f.failed = strategy.Failure{RTT: h.rtt.Smooth, Heard: h.heard}
+	if h.rtt.N == 0 {
+		f.failed.RTT = f.silence.Unknown / 4
+	}
+	if o := c.Out(of); o != nil {
+		f.failed.Sent = o.SentAt
+	}
+	return &f.failed
 }
 
 // turn sends an Interest whose turn it is.

@@ -28,8 +28,8 @@
 // answers no more. Here it is silent when nothing at all, Data or Nack, has come
 // from it for some of its round-trip times and several Interests have waited as
 // long; single losses leave it where it is. What is outstanding moves on with
-// its object, with fresh Nonces, spread over a round-trip time so that it fits
-// into the queue of the other replica's path. When the replica answers after all
+// its object, with fresh Nonces, spread out so that it fits into the queue of the
+// other replica's path. When the replica answers after all
 // what it was asked before, its path has only become longer: the object goes
 // back. A silent replica is not chosen for the time
 // avoid, which doubles while it stays silent, unless it is heard before. An
@@ -141,6 +141,7 @@ type nst struct {
 	tables  strategy.PrefixState[nodes]
 	objects strategy.PrefixState[object]
 	entries strategy.EntryState[pending]
+	failed  strategy.Failure
 }
 
 // nodes is the node state table of a prefix.

@@ -125,7 +125,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 			p.missing = true
 			l.missing++
 		}
-		p.place, p.timer = st.spread.Join(now), c.Arm(0, tagCount)
+		p.place, p.timer = st.spread.Join(now, n.failure(c, p.face, l)), c.Arm(0, tagCount)
 	case tagCount:
 		if l.missing < n.silence.Evidence {
 			n.watch(c, &p.watch, p.face, l)
@@ -155,17 +155,26 @@ func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
 	if p.timer.IsSet() {
 		c.Disarm(p.timer)
 	}
-	p.place, p.face, p.queued = n.tables.Get(c).spread.Join(c.Now()), of, true
+	st := n.tables.Get(c)
+	p.place, p.face, p.queued = st.spread.Join(c.Now(), n.failure(c, of, &st.Of(of).life)), of, true
 	p.timer = c.Arm(0, tagPlace)
+}
+
+// failure is what is known of the replica that an Interest was at.
+func (n *nst) failure(c *strategy.Context, of ndn.FaceID, l *life) *strategy.Failure {
+	n.failed = strategy.Failure{RTT: l.rtt.Smooth, Heard: l.last}
+	if l.rtt.N == 0 {
+		n.failed.RTT = n.silence.Unknown / 16
+	}
+	if o := c.Out(of); o != nil {
+		n.failed.Sent = o.SentAt
+	}
+	return &n.failed
 }
 
 // turn arms the timer for an Interest's turn among those that go elsewhere.
 func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
-	rtt := l.rtt.Smooth
-	if l.rtt.N == 0 {
-		rtt = n.silence.Unknown / 16
-	}
-	wait := st.spread.Turn(c.Now(), p.place, rtt)
+	wait := st.spread.Turn(c.Now(), p.place, n.failure(c, p.face, l))
 	if wait == 0 {
 		n.again(c, p)
 		return
