@@ -78,7 +78,7 @@ func TestMarksInsteadOfLosses(t *testing.T) {
 		cfg.IgnoreMarks = true
 		n = newNet(t, 12.5e6, 600_000)
 		n.markAt = 64 << 10
-		fl = n.add(o, 20*ms, cfg, controller(t, pipe, cc.Params{}), nil)
+		fl = n.add(o, 20*ms, cfg, controller(t, pipe, cc.Params{Options: map[string]string{"hystart": "false"}}), nil)
 		n.run(time.Minute)
 		fl.ok()
 		if n.drops == 0 {

@@ -182,6 +182,81 @@ func TestHystart(t *testing.T) {
 	}
 }
 
+// TestHystartTrain: Data that come without a pause for half of the smallest RTT
+// slow the growth within that round, and the RTT's rise ends slow start; shorter
+// trains and pauses do neither.
+func TestHystartTrain(t *testing.T) {
+	const rtt = 80 * ms
+	for _, c := range []struct {
+		name        string
+		n           int
+		every       time.Duration
+		pause       time.Duration // before the last Data
+		fills, ends bool
+	}{
+		{"a path that is not full", 39, ms, 0, false, false},
+		{"a full one", 60, ms, 0, true, true},
+		{"with a pause", 39, ms, 11 * ms, false, false},
+		{"wide apart", 6, 9 * ms, 0, true, false}, // too few for an RTT
+		{"paced over the round trip", 7, 11 * ms, 0, false, false},
+	} {
+		var h hystart
+		now, tx := ndn.Time(time.Second), uint64(0)
+		h.onData(&Sample{Now: now, Tx: 1, HighTx: 1, RTT: rtt})
+		now = now.Add(rtt)
+		round := func(rtt time.Duration) (last float64, exit bool) {
+			hi := tx + uint64(c.n)
+			for i := range c.n {
+				tx++
+				inc, e := h.onData(&Sample{Now: now, Tx: tx + 1, HighTx: hi + 1, RTT: rtt})
+				last, exit = inc, exit || e
+				now = now.Add(c.every)
+				if i == c.n-2 {
+					now = now.Add(c.pause)
+				}
+			}
+			return last, exit
+		}
+		last, exit := round(rtt)
+		if (last < 1) != c.fills || exit {
+			t.Errorf("%s: the last Data grows the window by %v, ends %v", c.name, last, exit)
+		}
+		now = now.Add(rtt)
+		if _, exit = round(rtt + 12*ms); exit != c.ends {
+			t.Errorf("%s: a risen RTT ends slow start: %v", c.name, exit)
+		}
+	}
+}
+
+// TestHystartPath: another path is learnt anew.
+func TestHystartPath(t *testing.T) {
+	for _, name := range []string{"reno", "cubic"} {
+		c, err := registry(t).New(name, Params{Options: map[string]string{"hystart": "true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, tx := ndn.Time(time.Second), uint64(0)
+		round := func(n int, rtt time.Duration) {
+			hi := tx + uint64(n)
+			for range n {
+				tx++
+				c.OnData(&Sample{Now: now, Tx: tx, HighTx: hi, RTT: rtt, SRTT: rtt, CwndLimited: true})
+				now = now.Add(ms)
+			}
+			now = now.Add(rtt - time.Duration(n)*ms)
+		}
+		round(1, 50*ms)
+		round(40, 50*ms)
+		c.(PathChanger).OnPathChange(&PathChange{Now: now, RTT: 80 * ms})
+		before := c.Cwnd()
+		round(20, 80*ms)
+		round(20, 80*ms)
+		if grown := c.Cwnd() - before; grown != 40 {
+			t.Errorf("%s: the window grows by %v in two rounds of 20 on a longer path", name, grown)
+		}
+	}
+}
+
 // TestUndo: an answer to a loss that is taken back lets the window grow in slow
 // start to where it was and go on from there.
 func TestUndo(t *testing.T) {

@@ -108,9 +108,9 @@ func (c *Cubic) curve(t float64) float64 {
 
 // OnPathChange implements PathChanger.
 func (c *Cubic) OnPathChange(p *PathChange) {
+	c.ss = hystart{}
 	if p.Replica {
 		c.restart(p.Window)
-		c.ss = hystart{}
 		c.growth, c.idle = growth{}, 0
 	}
 }

@@ -1,8 +1,13 @@
 package cc
 
-import "time"
+import (
+	"time"
 
-// Constants of HyStart++ (RFC 9406, section 4.3).
+	"ndnpop/ndn"
+)
+
+// Constants of HyStart++ (RFC 9406, section 4.3), and the share of the smallest
+// RTT that a pause ends a train of Data after.
 const (
 	hystartMinThresh = 4 * time.Millisecond
 	hystartMaxThresh = 16 * time.Millisecond
@@ -10,14 +15,23 @@ const (
 	hystartSamples   = 8
 	cssGrowthDivisor = 4
 	cssRounds        = 5
+	trainGapDivisor  = 8
 )
 
 // hystart is the modified slow start of RFC 9406: it watches the smallest RTT
 // of each round, grows four times slower once it has risen (conservative slow
-// start), and ends slow start when it stays risen for five rounds. Deviation:
-// it ends at once when the RTT rises by a second threshold; on a short fast
-// path, five rounds are enough to overflow the queues. The zero value begins
-// in slow start.
+// start), and ends slow start when it stays risen for five rounds. Deviations:
+//
+//   - It ends at once when the RTT rises by a second threshold; on a short fast
+//     path, five rounds are enough to overflow the queues.
+//   - The smallest RTT of a round is that of its first Data, and rises a round
+//     after the window has filled the path, when it has doubled once more. Data
+//     that come without a pause for half of the smallest RTT tell so in time: by
+//     then the window is what the path holds (the train of the first HyStart, Ha
+//     and Rhee 2011). What a cache nearby sends may be a train too, so that this
+//     one slows the growth until the RTT rises, and does not end slow start.
+//
+// The zero value begins in slow start, on a path that nothing is known of.
 type hystart struct {
 	roundEnd         uint64 // transmission number that ends the round
 	curMin, lastMin  time.Duration
@@ -25,6 +39,10 @@ type hystart struct {
 	css              bool
 	cssBase          time.Duration
 	cssRoundsElapsed int
+
+	least            time.Duration // smallest RTT of all
+	trainAt, trainTo ndn.Time      // of the Data without a pause from the round's first on
+	full             bool          // a train was as long as half of the smallest RTT
 }
 
 // onData returns by how much the window grows, and whether slow start ends.
@@ -37,16 +55,26 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 			}
 		}
 		h.lastMin, h.curMin, h.samples = h.curMin, 0, 0
+		h.trainAt, h.trainTo = s.Now, s.Now
 	}
 	if s.RTT > 0 {
 		if h.samples == 0 || s.RTT < h.curMin {
 			h.curMin = s.RTT
 		}
 		h.samples++
+		if h.least == 0 || s.RTT < h.least {
+			h.least = s.RTT
+		}
+	}
+	if s.Now.Sub(h.trainTo) <= h.least/trainGapDivisor {
+		h.trainTo = s.Now
+		h.full = h.full || h.least > 0 && s.Now.Sub(h.trainAt) >= h.least/2
 	}
 	if h.samples >= hystartSamples {
 		thresh := max(hystartMinThresh, min(h.lastMin/hystartDivisor, hystartMaxThresh))
 		switch {
+		case h.full && h.curMin >= h.least+thresh:
+			return 0, true
 		case h.css && h.curMin < h.cssBase:
 			// The rise was a passing one.
 			h.css = false
@@ -56,7 +84,7 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 			h.css, h.cssBase, h.cssRoundsElapsed = true, h.curMin, 0
 		}
 	}
-	if h.css {
+	if h.css || h.full {
 		return 1.0 / cssGrowthDivisor, false
 	}
 	return 1, false

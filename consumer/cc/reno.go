@@ -107,9 +107,9 @@ func (r *Reno) OnData(s *Sample) {
 
 // OnPathChange implements PathChanger.
 func (r *Reno) OnPathChange(c *PathChange) {
+	r.ss = hystart{}
 	if c.Replica {
 		r.restart(c.Window)
-		r.ss = hystart{}
 	}
 }
 
