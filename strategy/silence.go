@@ -3,6 +3,8 @@ package strategy
 import (
 	"fmt"
 	"time"
+
+	"ndnpop/ndn"
 )
 
 // Silence says when an upstream that reports no failure counts as dead: when
@@ -44,3 +46,10 @@ func ParseSilence(v Values, d Silence) (Silence, error) {
 
 // Limit is how long an upstream with this RTT may be silent.
 func (s *Silence) Limit(r *RTT) time.Duration { return r.Timeout(s.Multiple, s.Floor, s.Unknown) }
+
+// Counts reports whether an Interest without an answer is evidence of silence: it
+// was due when the upstream was heard last, or later. One that was due before was
+// lost alone.
+func (s *Silence) Counts(r *RTT, sent, heard ndn.Time) bool {
+	return r.N == 0 || sent.Add(r.Smooth+4*r.Var) >= heard
+}

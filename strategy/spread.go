@@ -25,6 +25,7 @@ type Spread struct {
 	until  ndn.Time // the last turn
 	gap    time.Duration
 	span   time.Duration
+	end    ndn.Time // of the line
 }
 
 // group is what joined until the first turn was asked for.
@@ -83,6 +84,7 @@ func (s *Spread) Turn(now ndn.Time, p Place, f *Failure) time.Duration {
 		if g.began == 0 {
 			s.span = f.RTT + g.last.Sub(g.first)
 			s.gap = s.span / time.Duration(g.n)
+			s.end = max(s.end, now.Add(2*s.span))
 			g.began, g.gap = now, s.gap
 		}
 		turn = g.began.Add(g.gap * time.Duration(p.at))
@@ -93,9 +95,11 @@ func (s *Spread) Turn(now ndn.Time, p Place, f *Failure) time.Duration {
 
 // Follow is the time until the turn of an Interest that is new, zero when none
 // are waiting. New ones come no faster than Data do, and their turns a third
-// faster, so that the line gets shorter; when it does not, it is left alone.
+// faster, so that the line gets shorter. When it does not, and when it has lasted
+// twice as long as what was sent again took, it is left alone: by a shorter path
+// a fixed window of Interests would keep it up for ever.
 func (s *Spread) Follow(now ndn.Time) time.Duration {
-	if now >= s.until || s.until.Sub(now) > s.span {
+	if now >= min(s.until, s.end) || s.until.Sub(now) > s.span {
 		return 0
 	}
 	s.until = s.until.Add(s.gap * 3 / 4)

@@ -127,6 +127,25 @@ func TestSpreadOfSilence(t *testing.T) {
 	}
 }
 
+// TestSpreadEnds: a line that new Interests keep up is given up.
+func TestSpreadEnds(t *testing.T) {
+	var s Spread
+	for _, p := range join(&s, 1000, 4) {
+		s.Turn(1000, p, outstanding)
+	}
+	now, n := ndn.Time(1000), 0
+	for ; n < 1000 && now < s.until; n++ { // as by a window of four, with answers at once
+		wait := s.Follow(now)
+		if wait == 0 {
+			break
+		}
+		now = now.Add(s.gap * 3 / 4)
+	}
+	if n < 8 || n > 12 {
+		t.Errorf("the line ends after %d more", n)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	var r Refused
 	sum, n := time.Duration(0), 0

@@ -16,7 +16,8 @@
 // ([strategy.Spread]), so that it comes no faster than it did there and fits into
 // the other path's queue. New Interests go behind. Every Interest outstanding at a
 // silent next hop is repaired; it takes several of them without an answer in
-// between (the parameter evidence) until later Interests avoid the next hop as
+// between (the parameter evidence), and not lost one by one while others were
+// answered, until later Interests avoid the next hop as
 // well, so that random loss does not turn the traffic away. A single loss among
 // Data that keep coming is the consumer's to repair.
 //
@@ -269,7 +270,9 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 		f.watch(c, e, e.watched, h)
 		return
 	}
-	f.unanswered(c, e.watched, h, 1)
+	if f.silence.Counts(&h.rtt, o.SentAt, h.heard) {
+		f.unanswered(c, e.watched, h, 1)
+	}
 	f.queue(c, st, e.watched, false, false)
 }
 

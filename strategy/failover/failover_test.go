@@ -752,3 +752,40 @@ func TestUpDoesNotStartTheLineAnew(t *testing.T) {
 		t.Errorf("gap %v, %d lost, %d arrivals", gap, con.Lost, len(con.Arrivals))
 	}
 }
+
+// TestShorterPathIsNotSlowedDown: by a path that answers sooner than the one that
+// died a fixed window of Interests must not keep up the line of those that are
+// sent again.
+func TestShorterPathIsNotSlowedDown(t *testing.T) {
+	for _, window := range []int{3, 40} {
+		for name, die := range map[string]func(*strategytest.Hop){
+			"kill":       func(h *strategytest.Hop) { h.Down() },
+			"black hole": func(h *strategytest.Hop) { h.Silent = true },
+		} {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 300 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+			con := r.AddConsumer(strategytest.Consumer{Window: window})
+			r.At(3*time.Second, func() { die(a) })
+			r.Run(6 * time.Second)
+			if n := r.Count(b, 5*time.Second, 6*time.Second); n < 90*window || con.Lost > 0 {
+				t.Errorf("%s, window %d: %d Interests in a second, %d lost", name, window, n, con.Lost)
+			}
+		}
+	}
+}
+
+// TestSmallWindowDoesNotFlap: on a short path the few Interests of a small window
+// may all wait, having been lost one after the other. That is no silence.
+func TestSmallWindowDoesNotFlap(t *testing.T) {
+	for _, window := range []int{4, 6} {
+		r := recorder(t)
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 5 * ms, Jitter: 3 * ms, Loss: .05})
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms, Loss: .05})
+		r.AddConsumer(strategytest.Consumer{Window: window, Resend: 150 * ms})
+		r.Run(30 * time.Second)
+		if n, s := r.Switches(0, 30*time.Second), r.Share(a, 0, 30*time.Second); n > 0 || s < 1 {
+			t.Errorf("window %d: %d switches, share of a %v", window, n, s)
+		}
+	}
+}

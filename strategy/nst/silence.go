@@ -114,14 +114,15 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 	l := &st.Of(p.face).life
 	switch ev.Tag {
 	case tagWatch:
-		if o := c.Out(p.face); o == nil || o.Failed {
+		o := c.Out(p.face)
+		if o == nil || o.Failed {
 			return
 		}
 		if max(l.last, l.waits).Add(n.limit(l, c.Now())) > now {
 			n.watch(c, &p.watch, p.face, l)
 			return
 		}
-		if !p.missing {
+		if !p.missing && n.silence.Counts(&l.rtt, o.SentAt, l.last) {
 			p.missing = true
 			l.missing++
 		}

@@ -361,3 +361,14 @@ func TestWrongOnceForAllObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallWindowDoesNotMove: on a short path the few Interests of a small window
+// may all wait, having been lost one after the other. That is no silence.
+func TestSmallWindowDoesNotMove(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 5 * ms, Jitter: 3 * ms, Loss: .05})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms, Loss: .05})
+	r.AddConsumer(strategytest.Consumer{Window: 4, Resend: 150 * ms})
+	r.Run(30 * sec)
+	wantAll(t, r, a, 0, 30*sec)
+}
