@@ -104,15 +104,14 @@ type Transport interface {
 	Close() error
 }
 
-// Receiver takes what arrives for one transport, on that transport's
-// receiving goroutine.
+// Receiver takes what arrives for one transport, on one goroutine at a time.
+// That may receive for other transports too.
 type Receiver interface {
 	// Receive takes a batch of frames. Their memory is the transport's and is
 	// reused after the call.
 	Receive(frames [][]byte)
-	// Flush is called when no further frames are at hand: after one or more
-	// Receive calls, and before the transport waits. What has been queued for
-	// sending leaves now.
+	// Flush is called after one or more Receive calls, and before the transport
+	// waits. What has been queued for sending leaves now.
 	Flush()
 	// Closed is called once, after the last Receive, with the reason.
 	Closed(err error)
@@ -154,8 +153,7 @@ type Listener interface {
 	// own, that Serve starts: the Acceptor only returns the Receiver. Those
 	// transports outlive the listener; whoever holds them closes them, and
 	// sees Receiver.Closed when they are gone. A listener of datagrams
-	// receives for all its peers on the goroutine that called Serve, and they
-	// end with it.
+	// receives for all its peers on one goroutine, and they end with it.
 	Serve(accept Acceptor) error
 	// URI is the canonical address that is listened on, e.g.
 	// tcp4://0.0.0.0:6363, with the port that was chosen if it was 0.

@@ -16,7 +16,7 @@ import (
 // forwarder pays. Each argument is "LOCAL REMOTE", two addresses.
 func Relay(ctx context.Context, ends [2][2]string) error {
 	var s [2]face.Server
-	g := udp.NewGroup(1)
+	g := udp.NewGroup(0)
 	for i, e := range ends {
 		var err error
 		if s[i], err = udp.Dial(e[1], udp.Options{Local: e[0], Family: "udp4", Group: g}); err != nil {

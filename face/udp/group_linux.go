@@ -3,6 +3,7 @@ package udp
 import (
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,16 +15,22 @@ import (
 
 // Group receives for several sockets by few goroutines. What packets of two
 // sockets have in common, such as the tables of a forwarder, then stays with
-// one processor, and a round over all that is there costs one wake-up.
+// one processor, and all that has come meanwhile costs one wake-up. It holds
+// nothing while no socket is served.
 type Group struct {
 	loops []*loop
 	next  atomic.Uint32
 }
 
-// NewGroup makes a group in which up to n sockets are received from at a time;
-// n is at least 1.
+// NewGroup makes a group in which up to n sockets are received from at a time,
+// each always by the same one of n receivers. 0 means one for two processors:
+// others have something to do as well, and where all packets meet at one lock,
+// more receivers share only the work of the kernel.
 func NewGroup(n int) *Group {
-	g := &Group{loops: make([]*loop, max(n, 1))}
+	if n <= 0 {
+		n = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	g := &Group{loops: make([]*loop, n)}
 	for i := range g.loops {
 		g.loops[i] = newLoop()
 	}
@@ -51,10 +58,10 @@ const (
 // loop receives for its members. One of the calls of serve does so at a time,
 // for all; it passes the duty on when its own member has ended.
 //
-// It waits with an epoll instance of its own, for which the runtime waits as
-// for a socket. A member that was found ready is not reported again (ONESHOT)
-// until it was found empty: while the loop is at work, what arrives wakes
-// nobody.
+// It waits with an epoll instance of its own (epoll(7)), for which the runtime
+// waits as for a socket. A member that was found ready is not reported again
+// (EPOLLONESHOT) until it was found empty: while the loop is at work, what
+// arrives wakes nobody.
 type loop struct {
 	duty chan struct{}
 

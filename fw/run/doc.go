@@ -7,8 +7,8 @@
 //
 // # The way of a packet
 //
-// A receive goroutine, one per socket, runs to completion. It takes a batch
-// of frames from its transport, parses them with the face's link service,
+// A receive goroutine runs to completion. It takes a batch of frames from a
+// transport, parses them with the face's link service,
 // locks the shard once for the batch, lets it work and unlocks. While it
 // worked, the shard queued what it sends with the link service of each egress
 // face; afterwards, outside the shard's lock, every face that got something is
@@ -27,6 +27,7 @@
 // One timer goroutine; one that removes the routes of faces that have gone, and
 // those that have expired; one receive goroutine per UDP listener and per stream
 // or dialled face; one accept goroutine per stream listener; one for the
-// internal face. A permanent face's goroutine also reconnects it. All end
-// before Close returns.
+// internal face. Of those of a udp.Group one receives for all, and the others
+// wait. A permanent face's goroutine also reconnects it. All end before Close
+// returns.
 package run

@@ -47,6 +47,7 @@ func start(t testing.TB, o Options) *Forwarder {
 		}
 		o.Strategies = set
 	}
+	o.UDP = udp.NewGroup(0) // as in the daemon
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +246,7 @@ func listenTCP(t testing.TB, f *Forwarder, addr string, o ListenOptions) string 
 
 func listenUDP(t testing.TB, f *Forwarder, addr string, o ListenOptions) string {
 	t.Helper()
-	l, err := udp.Listen(addr, udp.Options{})
+	l, err := udp.Listen(addr, udp.Options{Group: f.opts.UDP})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -84,9 +83,7 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// One goroutine for all UDP sockets, where there are few processors: those of
-	// several take the shard's entries from one another.
-	d.group = udp.NewGroup(runtime.GOMAXPROCS(0) / 2)
+	d.group = udp.NewGroup(0)
 	d.fwd, err = run.New(run.Options{
 		Shard: shard, Strategies: o.Strategies, MaxFaces: c.Faces.Max, UDPMTU: c.Faces.UDP.MTU, UDP: d.group,
 		Link: lp.Config{Reliability: lp.Reliability{Window: c.Faces.UDP.Window, MaxRetx: c.Faces.UDP.Retries}},
