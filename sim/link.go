@@ -184,7 +184,9 @@ type Direction struct {
 	line *line.Line
 	to   *port
 	id   int32
-	twin *Direction // that shares the medium
+	// wakes is when it will be called at the latest.
+	wakes ndn.Time
+	twin  *Direction // that shares the medium
 }
 
 func (n *Network) newDirection(to *port, p Params) *Direction {
@@ -194,7 +196,7 @@ func (n *Network) newDirection(to *port, p Params) *Direction {
 		n.fail(err)
 		l, _ = line.New(Params{}, &n.pool, n.cfg.Seed, n.streams)
 	}
-	d := &Direction{net: n, line: l, to: to}
+	d := &Direction{net: n, line: l, to: to, wakes: ndn.Never}
 	d.id = to.zone.join(d)
 	d.line.Lazy = n.cfg.Batch
 	return d
@@ -208,7 +210,14 @@ func (d *Direction) pushed() {
 	}
 }
 
-func (d *Direction) arm() { d.to.zone.wake(d.id, d.line.Deadline()) }
+// arm leaves the memory of the node at the far end alone when it is known there
+// that something comes, as it is for most packets.
+func (d *Direction) arm() {
+	if at := d.line.Deadline(); at < d.wakes {
+		d.wakes = at
+		d.to.zone.wake(d.id, at)
+	}
+}
 
 // fire implements actor.
 func (d *Direction) fire(now ndn.Time) ndn.Time {
@@ -222,7 +231,8 @@ func (d *Direction) fire(now ndn.Time) ndn.Time {
 	if d.twin != nil {
 		d.twin.arm()
 	}
-	return d.line.Deadline()
+	d.wakes = d.line.Deadline()
+	return d.wakes
 }
 
 func (d *Direction) setState(s line.State) {
