@@ -18,6 +18,10 @@
 //     better, beyond chance, and random loss does not make the traffic flap.
 //   - Another path must be better by hysteresis percent, and a choice holds for
 //     the time hold, unless the path in use is dead: at least 90 % lost.
+//   - A path that looks better as long as it carries nothing, and is worse when it
+//     does, would be taken and left for ever. When it is left as soon as hold
+//     allows after a return, it is not returned to for 1 s, then 2, and so on to
+//     32, unless the one in use is dead.
 //   - A dead path has an infinite weight, where the formula gives it 10,000
 //     points, no more than 100 ms of delay.
 //   - The other paths are measured by copies of Interests with fresh Nonces,
@@ -164,6 +168,10 @@ type path struct {
 	rtt    strategy.RTT
 	loss   window
 	probed ndn.Time
+	// left is when it was in use last. It is not taken again until a time for
+	// having been left as soon as it could after a return.
+	left, until ndn.Time
+	regret      time.Duration
 }
 
 // counted has the faces whose answer counts as lost already.
@@ -183,6 +191,11 @@ const (
 	lateAfter   = 2
 	lateFloor   = 20 * time.Millisecond
 	lateUnknown = time.Second
+	// soon is how long after the time hold a path is left that was not worth its
+	// return.
+	soon = 100 * time.Millisecond
+	// Such a path is not returned to for that long, twice as long each time.
+	leastRegret, mostRegret = time.Second, 32 * time.Second
 	// burst is how many probes may be saved up.
 	burst = 2
 )
@@ -223,17 +236,17 @@ func (b *bestPath) reconsider(c *strategy.Context, st *paths, hops []table.NextH
 			used = b.weight(st.hops.Of(st.current), &hops[i], now, false)
 		}
 	}
+	dead := math.IsInf(used, 1)
 	best, least := -1, math.Inf(1)
 	for i := range hops {
 		p := st.hops.Of(hops[i].Face)
-		if hops[i].Face == st.current || p.rtt.N == 0 {
+		if hops[i].Face == st.current || p.rtt.N == 0 || usable && !dead && now < p.until {
 			continue
 		}
 		if w := b.weight(p, &hops[i], now, true); w < least {
 			best, least = i, w
 		}
 	}
-	dead := math.IsInf(used, 1)
 	switch {
 	case !usable && best >= 0:
 		b.moveTo(c, st, hops, best, "the path in use is gone")
@@ -248,7 +261,17 @@ func (b *bestPath) reconsider(c *strategy.Context, st *paths, hops []table.NextH
 }
 
 func (b *bestPath) moveTo(c *strategy.Context, st *paths, hops []table.NextHop, to int, why string) {
-	st.current, st.switched = hops[to].Face, c.Now()
+	now := c.Now()
+	if old := st.hops.Find(st.current); old != nil {
+		if now.Sub(st.switched) >= b.hold+soon {
+			old.regret = 0
+		} else if old.left != 0 {
+			old.regret = min(max(2*old.regret, leastRegret), mostRegret)
+			old.until = now.Add(old.regret)
+		}
+		old.left = now
+	}
+	st.current, st.switched = hops[to].Face, now
 	if c.Traced() {
 		b.explain(c, st, hops, st.current, why)
 	}

@@ -305,8 +305,19 @@ func TestChoiceHolds(t *testing.T) {
 		r.At(at+100*ms, func() { load[a.Face()], load[b.Face()] = 0, 1e6 })
 	}
 	r.Run(12 * sec)
-	if n := r.Switches(2*sec, 12*sec); n < 10 || n > 20 {
-		t.Errorf("%d switches in 10 s, with a hold of 500 ms", n)
+	var in *strategytest.Hop
+	last, n := time.Duration(0), 0
+	for _, s := range r.Sends {
+		if s.Again || s.Hop == in {
+			continue
+		}
+		if s.At-last < 500*ms && n > 1 {
+			t.Errorf("switches at %v and %v, with a hold of 500 ms", last, s.At)
+		}
+		in, last, n = s.Hop, s.At, n+1
+	}
+	if n < 4 || n > 12 { // less and less often
+		t.Errorf("%d switches in 12 s", n)
 	}
 }
 
@@ -417,5 +428,33 @@ func TestProbeThatIsRefusedGoesNowhereElse(t *testing.T) {
 	probes := r.Count(b, 0, 10*sec) + r.Count(c, 0, 10*sec)
 	if most := 5*10 + con.Sent/20 + 3; probes > most || probes < most/2 || r.Share(a, 0, 10*sec) != 1 || len(con.Nacks) > 0 {
 		t.Errorf("%d probes, the bound is %d; Nacks %v", probes, most, con.Nacks)
+	}
+}
+
+// TestOverloadDoesNotFlap: a path that is the better one as long as it carries
+// little is tried again less and less often.
+func TestOverloadDoesNotFlap(t *testing.T) {
+	r := recorder(t, 1)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 5 * ms, Loss: .05, Rate: 100, Queue: 40 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 50 * ms, Loss: .05})
+	r.AddConsumer(strategytest.Consumer{Window: 60, Resend: 300 * ms})
+	r.Run(30 * sec)
+	if n := r.Switches(0, 30*sec); n < 3 || n > 12 {
+		t.Errorf("%d switches", n)
+	}
+	checkShare(t, r, b, 8*sec, 30*sec)
+	// When b dies a is used, regret or not.
+	r.At(30*sec, func() { b.Silent = true })
+	r.Run(32 * sec)
+	if s := r.Share(a, 31500*ms, 32*sec); s < .9 {
+		t.Errorf("share of a with b dead: %v", s)
+	}
+	// After a has served well, its next failure is the first one again.
+	r.At(32*sec, func() { b.Silent, a.Rate = false, 0 })
+	r.At(36*sec, func() { a.Rate = 100 })
+	r.Run(44 * sec)
+	checkShare(t, r, a, 34*sec, 36*sec)
+	if n := r.Switches(36*sec, 44*sec); n < 6 {
+		t.Errorf("%d switches", n)
 	}
 }
