@@ -24,7 +24,6 @@ type CS struct {
 	nodeIndex index
 	nodes     slab[csNode]
 	nodeCount int
-	recent    recentNode
 
 	packets int
 	hinted  int // of these, with a hint
@@ -198,7 +197,7 @@ func (cs *CS) Insert(now ndn.Time, d *ndn.Data, hint []byte, hashes []uint64) bo
 	}
 	cs.fill(slot, now, d, hint)
 	cs.index.insert(h, slot)
-	cs.attach(slot, d.Name, hashes)
+	cs.attach(slot, hashes)
 	cs.policy.inserted(slot)
 	return true
 }
@@ -363,7 +362,7 @@ func (cs *CS) lookup(now ndn.Time, q *Query) (uint32, bool) {
 	ok = false
 	cs.below(at, func(slot uint32) bool {
 		e := cs.entries.at(slot)
-		ok = (cs.hasHint(e, q.Hint) || e.hintLen == 0) && cs.answers(slot, now, q)
+		ok = (cs.hasHint(e, q.Hint) || e.hintLen == 0) && cs.answers(slot, now, q) && cs.name(e).HasPrefix(n)
 		found = slot
 		return !ok
 	})

@@ -427,3 +427,29 @@ func TestCSPrefixOrder(t *testing.T) {
 		t.Fatalf("visited %d", visited)
 	}
 }
+
+// TestCSPrefixCollision: of two prefixes with the same hash, none is answered with
+// the other's Data.
+func TestCSPrefixCollision(t *testing.T) {
+	cs, err := NewCS(testHasher, CSConfig{Capacity: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := testData(t, ndn.MustName("/b/1"), time.Second, nil)
+	a := testData(t, ndn.MustName("/a/1"), 0, nil)
+	forged := testHasher.Name(ndn.MustName("/a"))
+	for _, d := range []*ndn.Data{b, a} {
+		h := testHasher.Prefixes(d.Name, nil)
+		h[1] = forged
+		cs.Insert(0, d, nil, h)
+	}
+	ask := func(fresh bool) []byte {
+		return cs.ask(t, 1, ndn.InterestFields{Name: ndn.MustName("/a"), CanBePrefix: true, MustBeFresh: fresh}, nil)
+	}
+	if w := ask(true); w != nil {
+		t.Errorf("fresh Data below /a: %x", w)
+	}
+	if w := ask(false); !bytes.Equal(w, a.Wire) {
+		t.Errorf("Data below /a: %x", w)
+	}
+}

@@ -35,10 +35,10 @@ func (cs *CS) links(r csRef) (parent *uint32, prev, next *csRef) {
 
 // attach puts a Data's entry below the node of its name's parent, making the
 // nodes that are missing.
-func (cs *CS) attach(slot uint32, name ndn.Name, hashes []uint64) {
+func (cs *CS) attach(slot uint32, hashes []uint64) {
 	child := entryRef(slot)
 	for depth := len(hashes) - 2; depth >= 0; depth-- {
-		at, ok := cs.node(hashes[depth], depth, name)
+		at, ok := cs.nodeOf(hashes[depth], depth)
 		if !ok {
 			at = cs.nodes.get()
 			*cs.nodes.at(at) = csNode{hash: hashes[depth], depth: uint8(depth)}
@@ -84,9 +84,6 @@ func (cs *CS) detach(slot uint32) {
 		if n.first != 0 {
 			return
 		}
-		if cs.recent.at == at+1 {
-			cs.recent.at = 0
-		}
 		cs.nodeIndex.remove(n.hash, at)
 		cs.nodeCount--
 		cs.nodes.put(at)
@@ -94,42 +91,26 @@ func (cs *CS) detach(slot uint32) {
 	}
 }
 
-// recentNode is the node that was found last. The segments of an object have
-// one parent; to remember its name spares a look at a packet, which is likely
-// to be far from the processor.
-type recentNode struct {
-	at    uint32 // 1 + node, 0 when there is none
-	hash  uint64
-	depth int
-	name  ndn.Name
-}
-
-func (r *recentNode) is(h uint64, depth int, name ndn.Name) bool {
-	// Bytes that are a whole name of depth components, and begin another name,
-	// are its first depth components.
-	return r.at != 0 && r.hash == h && r.depth == depth && name.HasPrefix(r.name)
-}
-
-// node finds the node of the first depth components of name.
-func (cs *CS) node(h uint64, depth int, name ndn.Name) (uint32, bool) {
-	if cs.recent.is(h, depth, name) {
-		return cs.recent.at - 1, true
-	}
-	prefix := name.Prefix(depth)
+// nodeOf finds the node of the name with a hash. It does not look at the name,
+// which is in some packet below, likely to be far from the processor. Should two
+// names have the same hash, which nobody without its key can provoke, they share
+// the node: a look-up by prefix may then miss Data.
+func (cs *CS) nodeOf(h uint64, depth int) (uint32, bool) {
 	for it := cs.nodeIndex.find(h); ; {
 		at, ok := it.next()
 		if !ok {
 			return 0, false
 		}
-		n := cs.nodes.at(at)
-		if n.hash != h || int(n.depth) != depth {
-			continue
-		}
-		if cs.name(cs.entries.at(cs.leaf(at))).HasPrefix(prefix) {
-			cs.recent = recentNode{at + 1, h, depth, append(cs.recent.name[:0], prefix...)}
+		if n := cs.nodes.at(at); n.hash == h && int(n.depth) == depth {
 			return at, true
 		}
 	}
+}
+
+// node finds the node of the first depth components of name.
+func (cs *CS) node(h uint64, depth int, name ndn.Name) (uint32, bool) {
+	at, ok := cs.nodeOf(h, depth)
+	return at, ok && cs.name(cs.entries.at(cs.leaf(at))).HasPrefix(name.Prefix(depth))
 }
 
 // leaf returns some entry below a node.
