@@ -241,16 +241,20 @@ func segment(h *unix.Msghdr, ctl *[8]uint64) int {
 // error queue. It returns an error that ends the socket.
 func (s *fast) failed(errno unix.Errno) error {
 	s.drainErrors()
-	switch {
-	case errno == unix.EMSGSIZE, errno == unix.ENOMEM, errno == unix.ENOBUFS, errno == unix.EPERM, errno == unix.EACCES, errno == unix.EPROTO:
+	switch errno {
+	case unix.ENOMEM, unix.ENOBUFS, unix.EPERM:
 		return nil
-	case unreachable(errno):
-		if s.connected {
-			s.report(netip.AddrPort{}, errno, 0)
-		}
+	case unix.EMSGSIZE, unix.EACCES, unix.EPROTO, unix.ENONET, unix.EOPNOTSUPP:
+		// With those of unreachable, all that ICMP can say. Anybody can forge it.
 		return nil
 	}
-	return errno
+	if !unreachable(errno) {
+		return errno
+	}
+	if s.connected {
+		s.report(netip.AddrPort{}, errno, 0)
+	}
+	return nil
 }
 
 const sizeofSockErr = int(unsafe.Sizeof(unix.SockExtendedErr{}))
