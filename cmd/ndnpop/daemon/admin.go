@@ -37,6 +37,9 @@ const (
 	adminConns = 64
 	adminIdle  = 2 * time.Minute
 	adminWrite = 2 * time.Minute // a profile takes the seconds that were asked for
+	// A body that is announced is waited for, though nobody wants it. The server
+	// watches connections with the same deadline while it answers.
+	adminRead = adminWrite
 )
 
 // httpLog makes what net/http has to say a line of the log.
@@ -83,7 +86,7 @@ func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	a.srv = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: adminIdle, WriteTimeout: adminWrite,
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: adminRead, IdleTimeout: adminIdle, WriteTimeout: adminWrite,
 		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(httpLog{&d.strangers}, "", 0),
 	}
 	a.done.Go(func() {

@@ -133,6 +133,16 @@ func TestAdminConnections(t *testing.T) {
 	}
 }
 
+// TestAdminTimeouts: whatever a client of the admin server leaves undone, it is not
+// waited for for ever; and a long answer is not cut short by what bounds a request.
+func TestAdminTimeouts(t *testing.T) {
+	d, _ := startDaemon(t, "faces.udp.listen = []\nfaces.tcp.listen = []\nfaces.unix.path = \"\"\nadmin.listen = \"127.0.0.1:0\"\n")
+	s := d.admin.srv
+	if s.ReadHeaderTimeout <= 0 || s.IdleTimeout <= 0 || s.WriteTimeout <= 0 || s.ReadTimeout < s.WriteTimeout {
+		t.Errorf("header %v, idle %v, write %v, read %v", s.ReadHeaderTimeout, s.IdleTimeout, s.WriteTimeout, s.ReadTimeout)
+	}
+}
+
 // TestAdminOfIPv4: 0.0.0.0 opens nothing to IPv6.
 func TestAdminOfIPv4(t *testing.T) {
 	_, port, err := net.SplitHostPort(free(t))
