@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ndnpop/cmd/ndnpop/config"
 	"ndnpop/face"
 	"ndnpop/face/dial"
 	"ndnpop/face/unix"
@@ -158,4 +159,26 @@ func TestIdleIsMeasuredFromTheLastFrame(t *testing.T) {
 		t.Fatalf("a face whose peer speaks is gone: %+v", f)
 	}
 	eventually(t, "its end", func() bool { _, ok := find(); return !ok })
+}
+
+// TestInterfacesForgotten: what was said of an interface is said once, and not
+// remembered when it has gone.
+func TestInterfacesForgotten(t *testing.T) {
+	d, log := startDaemon(t, quiet+"faces.unix.path = \"\"\n")
+	m, err := followInterfaces(d, &config.Multicast{IPv4: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.close() // only the test updates
+	said := func() int { return strings.Count(log.String(), "no multicast face\"") }
+	gone := []net.Interface{{Index: 1 << 20, Name: "gone0"}}
+	m.update(gone)
+	m.update(gone)
+	if n := said(); n != 1 || len(m.told) != 1 {
+		t.Errorf("said %d times, %d remembered: %s", n, len(m.told), log)
+	}
+	m.update(nil)
+	if len(m.told) != 0 {
+		t.Errorf("remembered: %v", m.told)
+	}
 }

@@ -107,6 +107,12 @@ func (m *multicastFaces) update(list []net.Interface) (fresh []string) {
 			m.d.log.Info().Uint64("face", uint64(f.id)).Str("interface", key.name).Msg("the interface or its address has gone")
 		}
 	}
+	for key := range m.told {
+		// Containers have interfaces with ever new names.
+		if !slices.ContainsFunc(list, func(i net.Interface) bool { return i.Name == key.name }) {
+			delete(m.told, key)
+		}
+	}
 	for i := range list {
 		for _, group := range m.groups {
 			key := interfaceGroup{list[i].Name, group}
