@@ -468,6 +468,19 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
+func TestLate(t *testing.T) {
+	for _, c := range []struct {
+		packets int64
+		p99     time.Duration
+		want    bool
+	}{{1000, 2 * time.Millisecond, true}, {1000, time.Millisecond, false}, {100, time.Second, true}, {99, time.Second, false}} {
+		got := Counters{Counters: line.Counters{OutPackets: c.packets, LateP99: c.p99}}.late(lateLimit(20 * time.Millisecond))
+		if got != c.want {
+			t.Errorf("%+v: late %v", c, got)
+		}
+	}
+}
+
 func TestVerifyRefusesOverload(t *testing.T) {
 	n, l := pair(t, Options{}, Params{Delay: time.Second})
 	s := listenUDP(t, l.B.Host, l.B.Prefix.Addr())

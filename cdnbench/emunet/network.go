@@ -194,8 +194,8 @@ func (n *Network) Reset(seed uint64) error {
 
 // Verify says, wrapping ErrOverload, why the run since the last Reset does not
 // count: packets were lost for lack of time or memory, or one direction
-// delivered more than a hundredth of its packets later than by 5 % of its delay
-// and 1 ms. The user discards such a run.
+// delivered a hundred packets or more and more than a hundredth of them later than
+// by 5 % of its delay and 1 ms. The user discards such a run.
 func (n *Network) Verify() error {
 	var errs []error
 	if n.driver != nil {
@@ -211,12 +211,22 @@ func (n *Network) Verify() error {
 				errs = append(errs, fmt.Errorf("%w: %s lost %d packets (%d in the device, %d for memory, %d refused)",
 					ErrOverload, l.name(d), lost, c.DeviceDrops, c.OverloadDrops, c.WriteErrors))
 			}
-			if limit := max(l.Params(d).Delay/20, time.Millisecond); c.LateP99 > limit {
+			if limit := lateLimit(l.Params(d).Delay); c.late(limit) {
 				errs = append(errs, fmt.Errorf("%w: %s was %v late at the 99th percentile, limit %v", ErrOverload, l.name(d), c.LateP99, limit))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// lateLimit is by how much a direction with this delay may be late.
+func lateLimit(delay time.Duration) time.Duration { return max(delay/20, time.Millisecond) }
+
+// late reports whether a hundredth of the packets were later than a limit. That
+// means nothing for fewer than a hundred, as on a link that only keeps connections
+// open.
+func (c Counters) late(limit time.Duration) bool {
+	return c.OutPackets >= 100 && c.LateP99 > limit
 }
 
 // RouteAll gives every host routes to all subnets of links, by the fewest hops,
