@@ -60,6 +60,9 @@ func TestListenerOutlivesICMP(t *testing.T) {
 	rx := newMessages()
 	var in arrivals
 	for code := byte(0); code <= 15; code++ {
+		if code == 4 {
+			continue // the host would believe it, and send everybody less at a time
+		}
 		unreachableBy(t, code, l.local, netip.MustParseAddrPort("127.0.0.1:9"))
 		facetest.Eventually(t, fmt.Sprintf("the error of code %d", code), func() bool {
 			some, err := s.receive(rx, &in)
