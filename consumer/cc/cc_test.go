@@ -228,7 +228,38 @@ func TestHystartTrain(t *testing.T) {
 	}
 }
 
-// TestHystartPath: another path is learnt anew.
+// TestHystartBehindCache: what the first Data come in a train from is a cache nearby.
+// The longer RTT of the path behind it, which no tag tells apart, does not end slow
+// start, and that path is not taken for full.
+func TestHystartBehindCache(t *testing.T) {
+	var h hystart
+	now, tx := ndn.Time(time.Second), uint64(0)
+	round := func(n int, rtt time.Duration) (grown float64, exit bool) {
+		hi := tx + uint64(n)
+		for i := range n {
+			tx++
+			inc, e := h.onData(&Sample{Now: now.Add(time.Duration(i) * ms), Tx: tx, HighTx: hi, RTT: rtt})
+			grown, exit = grown+inc, exit || e
+		}
+		now = now.Add(rtt)
+		return grown, exit
+	}
+	round(1, 8*ms)
+	if _, exit := round(8, 8*ms); exit || !h.full {
+		t.Fatalf("a train from the cache: full %v, ends %v", h.full, exit)
+	}
+	for i, n := range []int{10, 12} {
+		if grown, exit := round(n, 80*ms); exit || grown < float64(n)/4 {
+			t.Errorf("round trip %d behind the cache: grows by %v, ends %v", i+1, grown, exit)
+		}
+	}
+	if h.full {
+		t.Error("12 ms of Data fill a path of 80 ms")
+	}
+}
+
+// TestHystartPath: another path is learnt anew, after the end of slow start only
+// when it is a much longer one.
 func TestHystartPath(t *testing.T) {
 	for _, name := range []string{"reno", "cubic"} {
 		c, err := registry(t).New(name, Params{Options: map[string]string{"hystart": "true"}})
@@ -254,6 +285,33 @@ func TestHystartPath(t *testing.T) {
 		if grown := c.Cwnd() - before; grown != 40 {
 			t.Errorf("%s: the window grows by %v in two rounds of 20 on a longer path", name, grown)
 		}
+		round(60, 80*ms)
+		for range 3 {
+			round(60, 120*ms) // ends slow start
+		}
+		c.OnLoss(&Loss{Now: now, NewEvent: true})
+		rtt := 80 * ms
+		for _, to := range []time.Duration{150 * ms, 300 * ms} {
+			// Each path is learnt in slow start.
+			c.(PathChanger).OnPathChange(&PathChange{Now: now, RTT: to})
+			if c, ok := c.(*Cubic); ok && c.avoiding != (to < 2*rtt) {
+				t.Errorf("on a path of %v cubic goes on with its curve: %v", to, c.avoiding)
+			}
+			before = c.Cwnd()
+			round(20, to)
+			round(20, to)
+			if grown := c.Cwnd() - before; (grown == 40) != (to >= 2*rtt) {
+				t.Errorf("%s: the window grows by %v in two rounds on a path of %v after one of %v", name, grown, to, rtt)
+			}
+			c.(PathChanger).OnPathChange(&PathChange{Now: now, RTT: rtt, Replica: true})
+			round(20, rtt)
+			c.OnLoss(&Loss{Now: now, NewEvent: true})
+		}
+	}
+	plain, _ := NewReno(Params{InitSsthresh: 10})
+	plain.(PathChanger).OnPathChange(&PathChange{RTT: 80 * ms})
+	if feed(plain, 1, 10, ms); plain.Cwnd() > 11.5 {
+		t.Errorf("without hystart another path makes a window of %v of 10", plain.Cwnd())
 	}
 }
 

@@ -108,11 +108,13 @@ func (c *Cubic) curve(t float64) float64 {
 
 // OnPathChange implements PathChanger.
 func (c *Cubic) OnPathChange(p *PathChange) {
-	c.ss = hystart{}
 	if p.Replica {
 		c.restart(p.Window)
 		c.growth, c.idle = growth{}, 0
+	} else if c.another(p, &c.ss) {
+		c.growth = growth{}
 	}
+	c.ss = hystart{}
 }
 
 // OnLoss implements Controller.

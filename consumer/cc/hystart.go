@@ -26,10 +26,11 @@ const (
 //     path, five rounds are enough to overflow the queues.
 //   - The smallest RTT of a round is that of its first Data, and rises a round
 //     after the window has filled the path, when it has doubled once more. Data
-//     that come without a pause for half of the smallest RTT tell so in time: by
-//     then the window is what the path holds (the train of the first HyStart, Ha
-//     and Rhee 2011). What a cache nearby sends may be a train too, so that this
-//     one slows the growth until the RTT rises, and does not end slow start.
+//     that come without a pause for half of that RTT tell so in time: by then the
+//     window is what the path holds (the train of the first HyStart, Ha and Rhee
+//     2011). What a cache nearby sends may be a train too, so that this one slows
+//     the growth only, until a train no longer is a quarter of the RTT. An RTT that
+//     rises ends slow start if a train was half of it: one from the cache was not.
 //
 // The zero value begins in slow start, on a path that nothing is known of.
 type hystart struct {
@@ -42,7 +43,8 @@ type hystart struct {
 
 	least            time.Duration // smallest RTT of all
 	trainAt, trainTo ndn.Time      // of the Data without a pause from the round's first on
-	full             bool          // a train was as long as half of the smallest RTT
+	lastTrain        time.Duration // of the round before
+	full             bool          // a train was as long as half of its round's smallest RTT
 }
 
 // onData returns by how much the window grows, and whether slow start ends.
@@ -54,6 +56,8 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 				return 0, true
 			}
 		}
+		h.lastTrain = h.train()
+		h.full = h.full && h.lastTrain >= h.curMin/4
 		h.lastMin, h.curMin, h.samples = h.curMin, 0, 0
 		h.trainAt, h.trainTo = s.Now, s.Now
 	}
@@ -68,12 +72,12 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 	}
 	if s.Now.Sub(h.trainTo) <= h.least/trainGapDivisor {
 		h.trainTo = s.Now
-		h.full = h.full || h.least > 0 && s.Now.Sub(h.trainAt) >= h.least/2
+		h.full = h.full || h.samples > 0 && h.train() >= h.curMin/2
 	}
 	if h.samples >= hystartSamples {
 		thresh := max(hystartMinThresh, min(h.lastMin/hystartDivisor, hystartMaxThresh))
 		switch {
-		case h.full && h.curMin >= h.least+thresh:
+		case h.full && h.curMin >= h.least+thresh && max(h.lastTrain, h.train()) >= h.curMin/2:
 			return 0, true
 		case h.css && h.curMin < h.cssBase:
 			// The rise was a passing one.
@@ -89,3 +93,6 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 	}
 	return 1, false
 }
+
+// train is for how long Data have come without a pause in this round.
+func (h *hystart) train() time.Duration { return h.trainTo.Sub(h.trainAt) }

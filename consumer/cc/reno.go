@@ -57,6 +57,17 @@ func (w *window) restart(known float64) {
 	}
 }
 
+// another begins on the path of another tag. If its RTT is at least twice as long as
+// that which slow start saw, slow start goes on, whatever had ended it: a window for
+// a cache nearby says nothing of the path behind it. It reports whether it does.
+func (w *window) another(p *PathChange, ss *hystart) (longer bool) {
+	longer = ss.least > 0 && p.RTT >= 2*ss.least
+	if longer {
+		w.ssthresh = math.Inf(1)
+	}
+	return longer
+}
+
 // Reno is TCP Reno driven by the receiver (RFC 5681, RFC 6582 without its
 // recovery, because a Data always tells which segment arrived). Deviations:
 // the window grows by 1/⌊cwnd⌋ per Data in avoidance, a timeout halves it and
@@ -107,10 +118,12 @@ func (r *Reno) OnData(s *Sample) {
 
 // OnPathChange implements PathChanger.
 func (r *Reno) OnPathChange(c *PathChange) {
-	r.ss = hystart{}
 	if c.Replica {
 		r.restart(c.Window)
+	} else {
+		r.another(c, &r.ss)
 	}
+	r.ss = hystart{}
 }
 
 // OnLoss implements Controller.
