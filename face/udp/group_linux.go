@@ -42,7 +42,7 @@ func (g *Group) loop() *loop {
 	if g == nil {
 		return newLoop()
 	}
-	return g.loops[int(g.next.Add(1)-1)%len(g.loops)]
+	return g.loops[(g.next.Add(1)-1)%uint32(len(g.loops))]
 }
 
 const (
@@ -181,9 +181,11 @@ func (l *loop) open() error {
 	return err
 }
 
+// close gives back what the loop needs to receive. Nobody has the duty.
 func (l *loop) close() {
 	_ = l.epoll.Close()
-	l.epoll = nil
+	l.epoll, l.asked = nil, nil
+	l.rx, l.in = nil, arrivals{}
 }
 
 // ctl changes what is waited for at m's socket.

@@ -143,8 +143,8 @@ func TestDutyIsPassedOn(t *testing.T) {
 	}
 	_ = there.Close()
 	wg.Wait()
-	if l := g.loops[0]; l.epoll != nil || len(l.members) != 0 || len(l.active) != 0 {
-		t.Errorf("something is left: %d members, %d active", len(l.members), len(l.active))
+	if l := g.loops[0]; l.epoll != nil || len(l.members) != 0 || len(l.active) != 0 || len(l.asked) != 0 || l.rx != nil {
+		t.Errorf("something is left: %d members, %d active, %d asked, memory %v", len(l.members), len(l.active), len(l.asked), l.rx != nil)
 	}
 }
 
