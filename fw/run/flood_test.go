@@ -289,6 +289,20 @@ func TestReturns(t *testing.T) {
 	if known < 990 {
 		t.Errorf("%d of 1000 are known after a second", known)
 	}
+	// Where a set is full, who was refused the longest ago makes room.
+	var full returns
+	same := func(n int) uint64 { return uint64(n+1)<<40 | 7 }
+	for i := range returnWays {
+		full.note(now.Add(time.Duration(i)*time.Second), same(i))
+	}
+	now = now.Add(returnWays * time.Second)
+	full.note(now, same(0))
+	full.note(now, same(returnWays))
+	for i := range returnWays + 1 {
+		if full.known(now, same(i)) != (i != 1) {
+			t.Errorf("of %d that were refused one after the other, the first again, number %d is known: %v", returnWays, i, i == 1)
+		}
+	}
 }
 
 // TestWorthFades: addresses that have sent much, and nothing any
