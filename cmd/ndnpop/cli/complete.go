@@ -30,18 +30,29 @@ const completionTime = time.Second
 // asked offers what the forwarder knows, if it can be reached and answers soon.
 func (f *ctlFlags) asked(list func(s *session) ([]cobra.Completion, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, prefix string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
-		_ = f.with(c, func(s *session) error {
-			ctx, cancel := context.WithTimeout(s.ctx, completionTime)
-			defer cancel()
-			s.ctx = ctx
-			all, err := list(s)
-			for _, o := range all {
-				if strings.HasPrefix(o, prefix) && !slices.Contains(out, o) {
-					out = append(out, o)
-				}
+		answer := make(chan []cobra.Completion, 1)
+		// Connecting may take longer, and then ends with the program.
+		go func() {
+			var all []cobra.Completion
+			_ = f.with(c, func(s *session) (err error) {
+				ctx, cancel := context.WithTimeout(s.ctx, completionTime)
+				defer cancel()
+				s.ctx = ctx
+				all, err = list(s)
+				return err
+			})
+			answer <- all
+		}()
+		var all []cobra.Completion
+		select {
+		case all = <-answer:
+		case <-time.After(completionTime):
+		}
+		for _, o := range all {
+			if strings.HasPrefix(o, prefix) && !slices.Contains(out, o) {
+				out = append(out, o)
 			}
-			return err
-		})
+		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"ndnpop/mgmt"
 )
@@ -157,6 +161,29 @@ func TestCtlCompletion(t *testing.T) {
 				t.Errorf("%s: %q", tc.args, out)
 			}
 		}
+	}
+}
+
+// TestCompletionDoesNotWait: a forwarder that does not even let itself be connected
+// to is left, by the program that completes, before the connection is given up.
+func TestCompletionDoesNotWait(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	j := begin(t, nil, "__complete", "ctl", "--transport=ws://"+l.Addr().String(), "face", "destroy", "")
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if code := j.wait(); code != 0 {
+		t.Errorf("code %d: %s", code, j.out.String())
+	}
+	_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err := io.Copy(io.Discard, c); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection was given up: %v", err)
 	}
 }
 
