@@ -94,7 +94,7 @@ func (cs *CS) detach(slot uint32) {
 // nodeOf finds the node of the name with a hash. It does not look at the name,
 // which is in some packet below, likely to be far from the processor. Should two
 // names have the same hash, which nobody without its key can provoke, they share
-// the node: a look-up by prefix may then miss Data.
+// the node: a look-up by prefix, or Erase, may then miss Data.
 func (cs *CS) nodeOf(h uint64, depth int) (uint32, bool) {
 	for it := cs.nodeIndex.find(h); ; {
 		at, ok := it.next()
