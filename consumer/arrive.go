@@ -120,6 +120,9 @@ func (f *Fetch) account(now ndn.Time, l *lane, i int32, p *ndn.Packet) {
 	s := &f.ring.slots[i]
 	prior := l.inflight
 	if s.state == slotOutstanding {
+		if f.ring.lists[l.index].head == i {
+			l.headAt = now
+		}
 		f.ring.unlink(i)
 		l.inflight--
 	}

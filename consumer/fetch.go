@@ -250,10 +250,12 @@ func (f *Fetch) Tick(now ndn.Time) {
 			continue
 		}
 		// The path may have become slower since the Interest left, and the
-		// smoothed estimate follows slowly when many packets are in flight. The
+		// smoothed estimate follows slowly when many packets are in flight. What
+		// has come in its order starts the timer anew (RFC 6298, rule 5.3): behind
+		// a pause in which the network goes to another path, nothing is lost. The
 		// order of arrival is judged first.
 		l := f.lane(s)
-		if at := s.sentAt.Add(max(l.paths.controlled().est.Base(), l.patience(f.cfg.Rho)+time.Millisecond)); at > now {
+		if at := max(s.sentAt, l.headAt).Add(max(l.paths.controlled().est.Base(), l.patience(f.cfg.Rho)+time.Millisecond)); at > now {
 			f.ring.arm(i, at)
 			continue
 		}

@@ -33,6 +33,7 @@ type lane struct {
 	lossNew  int  // losses since the last Sample
 	limited  bool // the window stopped the last burst
 	early    ndn.Time
+	headAt   ndn.Time // latest answer to the earliest transmission in flight
 	nextSend ndn.Time // pacing
 	// The tolerance of reordering grows with needless repetitions: reorder
 	// times ρ more, for reorderLeft more loss events.
