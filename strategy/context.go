@@ -13,7 +13,7 @@ type Refusal uint8
 // Results of sending.
 const (
 	Sent              Refusal = iota
-	RefusedNoEntry            // no pending Interest in this event, or it has ended
+	RefusedNoEntry            // no pending Interest in this event, or it has ended or lingers
 	RefusedNoFace             // no such face
 	RefusedDown               // the face is down
 	RefusedScope              // /localhost or /localhop may not go there
@@ -272,7 +272,11 @@ func (c *Context) Send(f ndn.FaceID) Refusal { return c.send(f, c.s.Interest == 
 func (c *Context) Probe(f ndn.FaceID) Refusal { return c.send(f, true) }
 
 func (c *Context) send(f ndn.FaceID, fresh bool) Refusal {
-	r := c.core.Send(c, Output{To: f, Fresh: fresh, NonDiscovery: c.non})
+	r := RefusedNoEntry
+	// What lingers and is asked for again would linger for ever.
+	if e := c.s.Entry; e != nil && !e.Lingering {
+		r = c.core.Send(c, Output{To: f, Fresh: fresh, NonDiscovery: c.non})
+	}
 	c.full = c.full || r == RefusedQueue
 	if c.Traced() {
 		c.trace(&Decision{Kind: TraceSend, To: f, Refusal: r})
@@ -382,8 +386,8 @@ func (c *Context) ArmPlain(d time.Duration, tag uint64) table.TimerID {
 func (c *Context) Disarm(id table.TimerID) bool { return c.core.Disarm(c, id) }
 
 // Linger keeps the entry for d after a Data satisfied it, so that later Data
-// from other upstreams (probes) still reach the Data handler. It has an
-// effect in Data events.
+// from other upstreams (probes) still reach the Data handler. Timers of the
+// entry stay armed; sending is refused. It has an effect in Data events.
 func (c *Context) Linger(d time.Duration) { c.out.Linger = d }
 
 // PassAnnouncement passes the Data's prefix announcement on to the downstreams

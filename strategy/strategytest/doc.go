@@ -12,6 +12,6 @@
 // forwarders with the strategy, real consumers and producers, links with rates,
 // delays, losses and failures.
 //
-// [Bench] measures a strategy's handlers alone, and [Allocs] counts what they
+// [Bench] measures a strategy's handlers alone, and [CheckAllocs] fails when they
 // allocate.
 package strategytest
