@@ -53,3 +53,19 @@ func (s *Silence) Limit(r *RTT) time.Duration { return r.Timeout(s.Multiple, s.F
 func (s *Silence) Counts(r *RTT, sent, heard ndn.Time) bool {
 	return r.N == 0 || sent.Add(r.Smooth+4*r.Var) >= heard
 }
+
+// unknownRTT at most is taken for a round-trip time that is not known.
+const unknownRTT = 62500 * time.Microsecond
+
+// Failure is what a [Spread] asks about the next hop that the event's Interest
+// was at, when its last answer came at the time heard.
+func (s *Silence) Failure(c *Context, at ndn.FaceID, r *RTT, heard ndn.Time) Failure {
+	f := Failure{RTT: r.Smooth, Heard: heard}
+	if r.N == 0 {
+		f.RTT = min(s.Unknown/4, unknownRTT)
+	}
+	if o := c.Out(at); o != nil {
+		f.Sent = o.SentAt
+	}
+	return f
+}

@@ -59,7 +59,7 @@ type Failure struct {
 }
 
 // Join returns the place of one more Interest that failed now.
-func (s *Spread) Join(now ndn.Time, f *Failure) Place {
+func (s *Spread) Join(now ndn.Time, f Failure) Place {
 	g := &s.groups[s.latest%2]
 	// A single one of another moment has been sent already, or has its own turn.
 	open := g.joined == now || g.n > 1 && now.Sub(g.joined) <= stale
@@ -78,7 +78,7 @@ func (s *Spread) Join(now ndn.Time, f *Failure) Place {
 }
 
 // Turn is the time from now until the turn of a place.
-func (s *Spread) Turn(now ndn.Time, p Place, f *Failure) time.Duration {
+func (s *Spread) Turn(now ndn.Time, p Place, f Failure) time.Duration {
 	turn := max(now, s.until.Add(s.gap)) // of who is forgotten
 	if g := &s.groups[p.group%2]; p.group != 0 && g.number == p.group && p.at < g.n {
 		if g.began == 0 {
@@ -104,24 +104,4 @@ func (s *Spread) Follow(now ndn.Time) time.Duration {
 	}
 	s.until = s.until.Add(s.gap * 3 / 4)
 	return s.until.Sub(now)
-}
-
-// A full queue of a face takes up again soon.
-const (
-	maxRefused   = 6
-	afterRefusal = 5 * time.Millisecond
-)
-
-// Refused counts how often the queue of a face was full when an Interest was to
-// be sent again. The zero Refused is ready.
-type Refused uint8
-
-// Retry is the time after which the Interest is to be tried again: from 5 ms
-// on, doubling to 160 ms. ok is false when it has been tried often enough.
-func (r *Refused) Retry() (wait time.Duration, ok bool) {
-	if *r == maxRefused {
-		return 0, false
-	}
-	*r++
-	return afterRefusal << (*r - 1), true
 }

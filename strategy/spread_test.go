@@ -10,7 +10,7 @@ import (
 const ms = time.Millisecond
 
 // outstanding is an Interest at a next hop that had just answered.
-var outstanding = &Failure{RTT: 40 * ms, Heard: 900, Sent: 800}
+var outstanding = Failure{RTT: 40 * ms, Heard: 900, Sent: 800}
 
 // join has n Interests join and returns their places.
 func join(s *Spread, now ndn.Time, n int) (places []Place) {
@@ -117,10 +117,10 @@ func TestSpreadOfSilence(t *testing.T) {
 			if i >= x.before {
 				f.Sent = heard.Add(time.Duration(1+(i-x.before)*2%x.since) * 10 * ms)
 			}
-			places = append(places, s.Join(now, &f))
+			places = append(places, s.Join(now, f))
 		}
 		for i, p := range places {
-			if w := s.Turn(now, p, &f); w != time.Duration(i)*x.gap {
+			if w := s.Turn(now, p, f); w != time.Duration(i)*x.gap {
 				t.Errorf("%+v: turn %d after %v", x, i, w)
 			}
 		}
@@ -143,20 +143,5 @@ func TestSpreadEnds(t *testing.T) {
 	}
 	if n < 8 || n > 12 {
 		t.Errorf("the line ends after %d more", n)
-	}
-}
-
-func TestRefused(t *testing.T) {
-	var r Refused
-	sum, n := time.Duration(0), 0
-	for {
-		d, ok := r.Retry()
-		if !ok {
-			break
-		}
-		sum, n = sum+d, n+1
-	}
-	if n != 6 || sum != 315*ms {
-		t.Errorf("%d times in %v", n, sum)
 	}
 }

@@ -82,7 +82,6 @@ type failover struct {
 	entries  strategy.EntryState[entry]
 	// raised has the times at which faces came up again; only looked up.
 	raised map[ndn.FaceID]ndn.Time
-	failed strategy.Failure
 }
 
 // prefix is what is known about the next hops of a prefix.
@@ -109,14 +108,10 @@ type hop struct {
 // entry is the watch over one pending Interest: over the next hop that it was
 // last sent to.
 type entry struct {
-	timer   table.TimerID
-	watched ndn.FaceID
-	armed   ndn.Time
-	// queued is set while the Interest waits for its turn to be sent.
-	queued       bool
-	fresh        bool // for the first time
+	strategy.Retry
+	watched      ndn.FaceID
+	armed        ndn.Time
 	place        strategy.Place
-	refused      strategy.Refused
 	retry, again bool // as forward takes them
 }
 
@@ -124,13 +119,15 @@ type entry struct {
 const (
 	tagWatch = iota // the watched next hop may be silent
 	tagPlace        // all that are sent again are known
-	tagTurn         // the Interest is to be sent
+	tagTurn         // the Interest is to be sent again
+	tagNew          // it is to be sent for the first time
 )
 
 // Interest implements strategy.Strategy.
 func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
 	st := f.prefixes.Get(c)
-	if ev.New && f.lineUp(c, st) {
+	if e := f.entries.Get(c); ev.New && e.LineUp(c, &st.spread, tagNew) {
+		e.retry, e.again = false, true
 		return
 	}
 	to, ok := f.forward(c, st, ev.Retransmission, true)
@@ -206,19 +203,13 @@ func (f *failover) send(c *strategy.Context, st *prefix, to *table.NextHop, why 
 
 // watch arms the timer for when the silence of a next hop becomes too long.
 func (f *failover) watch(c *strategy.Context, e *entry, face ndn.FaceID, h *hop) {
-	if e.timer.IsSet() {
-		c.Disarm(e.timer)
-	}
-	now := c.Now()
-	e.timer, e.watched, e.armed = c.Arm(f.silentAt(h).Sub(now), tagWatch), face, now
-	e.queued, e.fresh = false, false
+	e.watched, e.armed = face, c.Now()
+	e.Watch(c, f.silentAt(h).Sub(e.armed), tagWatch)
 }
 
 // silentAt is when a next hop counts as silent unless it is heard before.
-func (f *failover) silentAt(h *hop) ndn.Time { return max(h.heard, h.waits).Add(f.limit(h)) }
-
-func (f *failover) limit(h *hop) time.Duration {
-	return f.silence.Limit(&h.rtt)
+func (f *failover) silentAt(h *hop) ndn.Time {
+	return max(h.heard, h.waits).Add(f.silence.Limit(&h.rtt))
 }
 
 // probe sends a copy to one next hop that is down and due for a trial.
@@ -245,21 +236,17 @@ func (f *failover) probe(c *strategy.Context, st *prefix, used ndn.FaceID) {
 // its turn.
 func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	e := f.entries.Get(c)
-	if ev.ID != e.timer {
-		return
-	}
-	e.timer = table.TimerID{}
-	if len(c.Ins()) == 0 {
+	if !e.Due(ev) || len(c.Ins()) == 0 {
 		return
 	}
 	st := f.prefixes.Get(c)
-	if ev.Tag == tagTurn {
-		f.turn(c, st, e)
+	if ev.Tag == tagTurn || ev.Tag == tagNew {
+		f.turn(c, st, e, ev.Tag == tagNew)
 		return
 	}
 	h := st.Of(e.watched)
 	if ev.Tag == tagPlace {
-		e.timer = c.Arm(st.spread.Turn(c.Now(), e.place, f.failure(c, e.watched, h)), tagTurn)
+		e.Queue(c, st.spread.Turn(c.Now(), e.place, f.silence.Failure(c, e.watched, &h.rtt, h.heard)), tagTurn)
 		return
 	}
 	o := c.Out(e.watched)
@@ -279,76 +266,25 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 // queue sends an Interest again when its turn comes among all that a change of
 // a next hop concerns. The arguments are those of forward.
 func (f *failover) queue(c *strategy.Context, st *prefix, of ndn.FaceID, retry, again bool) {
-	e := f.entries.Get(c)
-	if e.timer.IsSet() {
-		c.Disarm(e.timer)
-	}
+	e, h := f.entries.Get(c), st.Of(of)
 	e.watched, e.retry, e.again = of, retry, again
-	if e.place = st.spread.Join(c.Now(), f.failure(c, of, st.Of(of))); e.place.First() {
-		f.turn(c, st, e)
+	e.place = st.spread.Join(c.Now(), f.silence.Failure(c, of, &h.rtt, h.heard))
+	if !e.place.First() {
+		e.Queue(c, 0, tagPlace)
 		return
 	}
-	e.queued, e.timer = true, c.Arm(0, tagPlace)
-}
-
-// failure is what is known of the next hop that an Interest was at.
-func (f *failover) failure(c *strategy.Context, of ndn.FaceID, h *hop) *strategy.Failure {
-	f.failed = strategy.Failure{RTT: h.rtt.Smooth, Heard: h.heard}
-	if h.rtt.N == 0 {
-		f.failed.RTT = f.silence.Unknown / 4
-	}
-	if o := c.Out(of); o != nil {
-		f.failed.Sent = o.SentAt
-	}
-	return &f.failed
+	e.Stop(c)
+	f.turn(c, st, e, false)
 }
 
 // turn sends an Interest whose turn it is.
-func (f *failover) turn(c *strategy.Context, st *prefix, e *entry) {
-	fresh := e.fresh
-	e.queued, e.fresh = false, false
-	if _, ok := f.forward(c, st, e.retry, e.again); ok || !fresh && f.later(c, e) {
+func (f *failover) turn(c *strategy.Context, st *prefix, e *entry, isNew bool) {
+	if _, ok := f.forward(c, st, e.retry, e.again); ok || !isNew && e.Later(c, tagTurn) {
 		return
 	}
-	if fresh || c.QueueFull() && !c.PendingOut() {
+	if isNew || c.QueueFull() && !c.PendingOut() {
 		c.NackAll(ndn.NackNoRoute)
 	}
-}
-
-// later tries an Interest again, a few times, when it was a full queue that
-// refused it, and reports whether it will.
-func (f *failover) later(c *strategy.Context, e *entry) bool {
-	if !c.QueueFull() {
-		return false
-	}
-	wait, ok := e.refused.Retry()
-	if !ok {
-		return false
-	}
-	if e.timer.IsSet() {
-		c.Disarm(e.timer)
-	}
-	e.queued, e.timer = true, c.Arm(wait, tagTurn)
-	return e.timer.IsSet()
-}
-
-// lineUp makes a new Interest wait behind those that wait to be sent again, and
-// reports whether there are any.
-func (f *failover) lineUp(c *strategy.Context, st *prefix) bool {
-	e := f.entries.Get(c)
-	if e.queued || len(c.Candidates()) == 0 {
-		return false
-	}
-	wait := st.spread.Follow(c.Now())
-	if wait == 0 {
-		return false
-	}
-	if e.timer.IsSet() {
-		c.Disarm(e.timer)
-	}
-	e.queued, e.fresh, e.retry, e.again = true, true, false, true
-	e.timer = c.Arm(wait, tagTurn)
-	return e.timer.IsSet()
 }
 
 // unanswered notes evidence against a next hop.
@@ -394,7 +330,7 @@ func (f *failover) resend(c *strategy.Context, st *prefix) {
 	}
 	e := f.entries.Get(c)
 	e.retry, e.again = false, false
-	if !f.later(c, e) {
+	if !e.Later(c, tagTurn) {
 		c.PassNacks()
 	}
 }
@@ -458,7 +394,7 @@ func (f *failover) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	}
 	e, down := f.entries.Get(c), ev.Change == strategy.HopDown
 	switch {
-	case e.queued:
+	case e.Queued():
 		e.again = e.again || !down
 	case !c.PendingOut() || down && e.watched == ev.Face:
 		f.queue(c, f.prefixes.Get(c), ev.Face, true, !down)

@@ -141,7 +141,6 @@ type nst struct {
 	tables  strategy.PrefixState[nodes]
 	objects strategy.PrefixState[object]
 	entries strategy.EntryState[pending]
-	failed  strategy.Failure
 }
 
 // nodes is the node state table of a prefix.
@@ -233,7 +232,7 @@ func (n *nst) SelectReplica(c *strategy.Context, ev *strategy.Interest) bool {
 
 // Interest implements strategy.Strategy.
 func (n *nst) Interest(c *strategy.Context, ev *strategy.Interest) {
-	if ev.New && n.lineUp(c) {
+	if ev.New && n.entries.Get(c).LineUp(c, &n.tables.Get(c).spread, tagNew) {
 		return
 	}
 	switch r := n.forward(c); {
@@ -428,7 +427,7 @@ func (n *nst) Data(c *strategy.Context, ev *strategy.Data) {
 	if ev.RTTCertain {
 		r.life.rtt.Add(ev.RTT)
 	}
-	if p := n.entries.Peek(c); ev.Straggler || len(c.Outs()) > 1 || p != nil && p.queued {
+	if p := n.entries.Peek(c); ev.Straggler || len(c.Outs()) > 1 || p != nil && p.Queued() {
 		n.object(c).late(&r.life, c.Now(), ev)
 		if !ev.Straggler && c.AwaitsOthers(ev.In) {
 			n.entries.Get(c).Release()
@@ -503,13 +502,12 @@ func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) 
 	if o.replica == from || c.Out(o.replica) != nil {
 		return false
 	}
-	r := n.forward(c)
-	return r == strategy.Sent || r == strategy.RefusedQueue && n.later(c, n.entries.Get(c))
+	return n.forward(c) == strategy.Sent || n.entries.Get(c).Later(c, tagTurn)
 }
 
 // NextHop implements strategy.NextHopHandler.
 func (n *nst) NextHop(c *strategy.Context, ev *strategy.NextHop) {
-	if c.HasEntry() && !c.PendingOut() && !n.entries.Get(c).queued {
+	if c.HasEntry() && !c.PendingOut() && !n.entries.Get(c).Queued() {
 		n.queue(c, ev.Face)
 	}
 }

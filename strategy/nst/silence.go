@@ -5,7 +5,6 @@ import (
 
 	"ndnpop/ndn"
 	"ndnpop/strategy"
-	"ndnpop/table"
 )
 
 // silence has the defaults.
@@ -38,14 +37,10 @@ type life struct {
 
 // watch is over the replica that one pending Interest was last sent to.
 type watch struct {
-	timer   table.TimerID
+	strategy.Retry
 	face    ndn.FaceID
 	missing bool // it has been counted
-	// queued is set while the Interest waits for its turn to be sent.
-	queued  bool
-	fresh   bool // for the first time
 	place   strategy.Place
-	refused strategy.Refused
 }
 
 // What a timer of an entry is for.
@@ -53,7 +48,8 @@ const (
 	tagWatch = iota // the watched replica may be silent
 	tagCount        // all that have waited as long are counted
 	tagPlace        // all that are sent again are known
-	tagTurn         // the Interest is to be sent
+	tagTurn         // the Interest is to be sent again
+	tagNew          // it is to be sent for the first time
 )
 
 // limit is how long a replica may be silent: each time that this was too short,
@@ -81,33 +77,26 @@ func (l *life) heard(now ndn.Time) {
 
 // watch arms the timer for when the silence of a replica becomes too long.
 func (n *nst) watch(c *strategy.Context, w *watch, face ndn.FaceID, l *life) {
-	if w.timer.IsSet() {
-		if w.face == face && !w.queued {
-			return // repetitions do not put it off
-		}
-		c.Disarm(w.timer)
+	if w.face == face && w.Watched() {
+		return // repetitions do not put it off
 	}
 	d := max(l.last, l.waits).Add(n.limit(l, c.Now())).Sub(c.Now())
 	if d <= 0 { // too long already, on too little evidence
 		d = n.limit(l, c.Now())
 	}
-	w.timer, w.face = c.Arm(d, tagWatch), face
-	w.queued, w.fresh = false, false
+	w.face = face
+	w.Watch(c, d, tagWatch)
 }
 
 // Timer implements strategy.TimerHandler: the replica that an Interest is at
 // may have become silent, or an Interest that is sent again has its turn.
 func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 	p := n.entries.Get(c)
-	if ev.ID != p.timer {
+	if !p.Due(ev) || len(c.Ins()) == 0 {
 		return
 	}
-	p.timer = table.TimerID{}
-	if len(c.Ins()) == 0 {
-		return
-	}
-	if ev.Tag == tagTurn { // of one that is new, no replica is watched
-		n.again(c, p)
+	if ev.Tag == tagTurn || ev.Tag == tagNew { // of one that is new, no replica is watched
+		n.again(c, p, ev.Tag == tagNew)
 		return
 	}
 	st, now := n.tables.Get(c), c.Now()
@@ -126,7 +115,8 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 			p.missing = true
 			l.missing++
 		}
-		p.place, p.timer = st.spread.Join(now, n.failure(c, p.face, l)), c.Arm(0, tagCount)
+		p.place = st.spread.Join(now, n.silence.Failure(c, p.face, &l.rtt, l.last))
+		p.Watch(c, 0, tagCount)
 	case tagCount:
 		if l.missing < n.silence.Evidence {
 			n.watch(c, &p.watch, p.face, l)
@@ -152,87 +142,37 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 // queue sends an Interest again when its turn comes among all that a change of
 // a replica concerns.
 func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
-	p := n.entries.Get(c)
-	if p.timer.IsSet() {
-		c.Disarm(p.timer)
-	}
-	st := n.tables.Get(c)
-	p.place, p.face, p.queued = st.spread.Join(c.Now(), n.failure(c, of, &st.Of(of).life)), of, true
-	p.timer = c.Arm(0, tagPlace)
-}
-
-// failure is what is known of the replica that an Interest was at.
-func (n *nst) failure(c *strategy.Context, of ndn.FaceID, l *life) *strategy.Failure {
-	n.failed = strategy.Failure{RTT: l.rtt.Smooth, Heard: l.last}
-	if l.rtt.N == 0 {
-		n.failed.RTT = n.silence.Unknown / 16
-	}
-	if o := c.Out(of); o != nil {
-		n.failed.Sent = o.SentAt
-	}
-	return &n.failed
+	p, st := n.entries.Get(c), n.tables.Get(c)
+	l := &st.Of(of).life
+	p.face, p.place = of, st.spread.Join(c.Now(), n.silence.Failure(c, of, &l.rtt, l.last))
+	p.Queue(c, 0, tagPlace)
 }
 
 // turn arms the timer for an Interest's turn among those that go elsewhere.
 func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
-	wait := st.spread.Turn(c.Now(), p.place, n.failure(c, p.face, l))
+	wait := st.spread.Turn(c.Now(), p.place, n.silence.Failure(c, p.face, &l.rtt, l.last))
 	if wait == 0 {
-		n.again(c, p)
+		n.again(c, p, false)
 		return
 	}
-	p.queued, p.timer = true, c.Arm(wait, tagTurn)
+	p.Queue(c, wait, tagTurn)
 }
 
 // again sends an Interest whose turn it is to where its object is now. If that
 // is the replica that is being waited for, it is watched on.
-func (n *nst) again(c *strategy.Context, p *pending) {
-	fresh := p.fresh
-	p.queued, p.fresh = false, false
+func (n *nst) again(c *strategy.Context, p *pending, isNew bool) {
 	refusal := strategy.RefusedNoFace
 	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil {
 		refusal = n.forward(c)
 	}
 	switch {
 	case refusal == strategy.Sent:
-	case refusal == strategy.RefusedQueue && !fresh && n.later(c, p):
+	case !isNew && p.Later(c, tagTurn):
 	case c.PendingOut():
 		n.watch(c, &p.watch, p.face, &n.tables.Get(c).Of(p.face).life)
-	case fresh || refusal == strategy.RefusedQueue:
+	case isNew || refusal == strategy.RefusedQueue:
 		c.NackAll(ndn.NackNoRoute)
 	}
-}
-
-// later tries an Interest again, a few times, that a full queue refused, and
-// reports whether it will.
-func (n *nst) later(c *strategy.Context, p *pending) bool {
-	wait, ok := p.refused.Retry()
-	if !ok {
-		return false
-	}
-	if p.timer.IsSet() {
-		c.Disarm(p.timer)
-	}
-	p.queued, p.timer = true, c.Arm(wait, tagTurn)
-	return p.timer.IsSet()
-}
-
-// lineUp makes a new Interest wait behind those that wait to be sent again, and
-// reports whether there are any.
-func (n *nst) lineUp(c *strategy.Context) bool {
-	p := n.entries.Get(c)
-	if p.queued || len(c.Candidates()) == 0 {
-		return false
-	}
-	wait := n.tables.Get(c).spread.Follow(c.Now())
-	if wait == 0 {
-		return false
-	}
-	if p.timer.IsSet() {
-		c.Disarm(p.timer)
-	}
-	p.queued, p.fresh = true, true
-	p.timer = c.Arm(wait, tagTurn)
-	return p.timer.IsSet()
 }
 
 // undo is what an object was before its replica was taken for silent.
