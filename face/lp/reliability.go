@@ -28,7 +28,7 @@ const (
 	maxAcks     = 4096 // acknowledgements that may wait to be sent
 	seenSlots   = 4096 // received Sequences that are remembered
 	maxGivenUp  = 1024 // Interests that wait for GaveUp
-	deafAfter   = 8    // time-outs, and a packet given up, before anything is heard
+	deafAfter   = 8    // time-outs, and packets without the feature, until nothing is waited for
 	maxFree     = 128  // fragments, and packets, whose memory is kept for others
 	history     = 64   // transmissions whose late acknowledgements still count
 	ackSize     = 12
@@ -146,11 +146,17 @@ func (r *reliability) hear() {
 	r.heard, r.plain, r.unheard, r.unheardPackets = true, 0, 0, 0
 }
 
-// deaf reports whether the peer seems not to have the feature, or no longer:
-// it sends packets without. What it gets says what it always says, lest the
-// peer turns it on, but nothing waits for acknowledgements or is repeated.
+// deaf reports whether the peer seems not to have the feature: it has never
+// shown it, and packets were given up; or no longer: it sends packets without,
+// which one that has it never does, so that nobody need be waited for that long.
+// What it gets says what it always says, lest the peer turns it on, but nothing
+// waits for acknowledgements or is repeated.
 func (r *reliability) deaf() bool {
-	return (!r.heard || r.plain >= deafAfter) && r.unheard >= deafAfter && r.unheardPackets > 0
+	without := r.plain >= deafAfter
+	if !r.heard {
+		without = r.unheardPackets > 0
+	}
+	return without && r.unheard >= deafAfter
 }
 
 func (r *reliability) deadline() ndn.Time { return min(r.timer, r.pumpAt, r.ackAt) }
@@ -300,6 +306,10 @@ func (r *reliability) lose(f *fragment, ctr *Counters) {
 	if f.retx >= r.cfg.MaxRetx {
 		ctr.RetxExhausted++
 		r.giveUp(f)
+		return
+	}
+	if r.deaf() {
+		r.finish(f)
 		return
 	}
 	f.retx++
@@ -550,7 +560,10 @@ func (r *reliability) pump(now ndn.Time, l *Link, out *face.Frames) {
 		var f *fragment
 		switch {
 		case r.lost.head != nil:
-			f = r.lost.pop()
+			if f = r.lost.pop(); r.deaf() {
+				r.finish(f)
+				continue
+			}
 			if !f.pkt.dead && !f.acked {
 				l.ctr.Retransmitted++
 			}
