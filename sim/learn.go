@@ -41,7 +41,7 @@ func (x *Node) announced(now ndn.Time, from ndn.FaceID, data ndn.Name, wire []by
 // learn makes the routes of the announcements that were heard.
 func (x *Node) learn(now ndn.Time) {
 	for _, r := range x.heard {
-		if p := x.ports[r.face-firstFace]; p == nil || x.hasRoute(r.prefix, p) {
+		if p := x.ports[r.face-firstFace]; p == nil || findRoute(x.routes, r.prefix, p) != nil {
 			continue
 		}
 		known := false

@@ -100,6 +100,9 @@ func (n *Network) Connect(a, b *Node, c LinkConfig) *Link {
 	if c.HalfDuplex {
 		line.Share(l.AB.line, l.BA.line)
 		l.AB.twin, l.BA.twin = l.BA, l.AB
+		// Nobody at a shared medium runs ahead, and each end must know when the
+		// other's turn is over.
+		l.AB.line.Lazy, l.BA.line.Lazy = false, false
 	}
 	if n.trace != nil {
 		n.trace.watch(l.AB)

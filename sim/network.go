@@ -213,7 +213,9 @@ func (n *Network) Run(until time.Duration) error {
 // step does what is next. At the same time, calls come before all else.
 func (n *Network) step(end ndn.Time) bool {
 	if at := n.calls.next(); at <= n.zones.next() {
-		return n.calls.step(end)
+		ok := n.calls.step(end)
+		n.check(&n.calls)
+		return ok
 	}
 	return n.zones.step(end)
 }

@@ -272,6 +272,10 @@ func (x *Node) RemoveRoute(prefix string, via *Link) {
 
 func (x *Node) addRoute(r route) {
 	x.routes = append(x.routes, r)
+	x.applyRoute(&r)
+}
+
+func (x *Node) applyRoute(r *route) {
 	if !x.dead && x.shard != nil {
 		x.net.fail(x.shard.SetNextHop(x.net.now, r.prefix, r.via.face, r.cost))
 		x.armed()

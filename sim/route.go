@@ -38,15 +38,14 @@ func (n *Network) Announce(prefix string, at *Node, cost uint64) {
 
 // Reroute computes the routes to all producers anew, from the links that are
 // not down and the nodes that are alive, as a routing protocol would when it
-// has noticed. Routes made by SetRoute stay.
+// has noticed. Routes made by SetRoute stay, and nobody hears of those that are
+// what they were.
 func (n *Network) Reroute() {
 	n.dirty = false
 	if n.cfg.Routing == RouteNone {
 		return
 	}
-	for _, x := range n.nodes {
-		x.dropRoutes(func(r *route) bool { return r.auto })
-	}
+	want := make([][]route, len(n.nodes))
 	dist := make([]uint64, len(n.nodes))
 	done := make([]bool, len(n.announced))
 	for i := range n.announced {
@@ -62,14 +61,17 @@ func (n *Network) Reroute() {
 			}
 		}
 		n.distances(from, dist)
-		for _, x := range n.nodes {
-			n.routesOf(x, a.prefix, dist)
+		for k, x := range n.nodes {
+			want[k] = n.routesOf(want[k], x, a.prefix, dist)
 		}
+	}
+	for k, x := range n.nodes {
+		x.setRoutes(want[k])
 	}
 }
 
-// routesOf gives one node its routes to a prefix.
-func (n *Network) routesOf(x *Node, prefix ndn.Name, dist []uint64) {
+// routesOf appends the routes of one node to a prefix.
+func (n *Network) routesOf(want []route, x *Node, prefix ndn.Name, dist []uint64) []route {
 	for _, l := range x.links {
 		d := dist[l.Other(x).index]
 		if d >= dist[x.index] || !l.usable() {
@@ -78,20 +80,33 @@ func (n *Network) routesOf(x *Node, prefix ndn.Name, dist []uint64) {
 		if n.cfg.Routing == RouteShortest && d+l.Cost != dist[x.index] {
 			continue
 		}
-		via := l.From(x).to.peer
-		if !x.hasRoute(prefix, via) {
-			x.addRoute(route{prefix, via, d + l.Cost, true})
+		want = append(want, route{prefix, l.From(x).to.peer, d + l.Cost, true})
+	}
+	return want
+}
+
+// setRoutes changes the routes that Reroute makes into others.
+func (x *Node) setRoutes(want []route) {
+	x.dropRoutes(func(r *route) bool { return r.auto && findRoute(want, r.prefix, r.via) == nil })
+	for i := range want {
+		w := &want[i]
+		switch r := findRoute(x.routes, w.prefix, w.via); {
+		case r == nil:
+			x.addRoute(*w)
+		case r.auto && r.cost != w.cost:
+			r.cost = w.cost
+			x.applyRoute(r)
 		}
 	}
 }
 
-func (x *Node) hasRoute(prefix ndn.Name, via *port) bool {
-	for i := range x.routes {
-		if r := &x.routes[i]; r.via == via && r.prefix.Equal(prefix) {
-			return true
+func findRoute(in []route, prefix ndn.Name, via *port) *route {
+	for i := range in {
+		if r := &in[i]; r.via == via && r.prefix.Equal(prefix) {
+			return r
 		}
 	}
-	return false
+	return nil
 }
 
 func (l *Link) usable() bool { return l.state != line.Down && !l.A.dead && !l.B.dead }

@@ -74,7 +74,7 @@ func (z *zones) step(end ndn.Time) bool {
 		z.running = z.one
 		ok := z.one.step(end)
 		z.running = nil
-		z.check(z.one)
+		z.net.check(&z.one.scheduler)
 		return ok
 	}
 	if z.net.stale {
@@ -85,9 +85,9 @@ func (z *zones) step(end ndn.Time) bool {
 	return z.order.step(z.barrier)
 }
 
-func (z *zones) check(x *zone) {
-	if x.same > maxSame && z.net.err == nil {
-		z.net.err = fmt.Errorf("%w at %v", ErrStuck, z.net.Now())
+func (n *Network) check(s *scheduler) {
+	if s.same > maxSame && n.err == nil {
+		n.err = fmt.Errorf("%w at %v", ErrStuck, n.Now())
 	}
 }
 
@@ -107,7 +107,7 @@ func (x *zone) fire(now ndn.Time) ndn.Time {
 		x.run(min(z.barrier, x.safe(now)-1))
 	}
 	z.running = nil
-	z.check(x)
+	z.net.check(&x.scheduler)
 	return x.next()
 }
 
