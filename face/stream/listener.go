@@ -14,13 +14,18 @@ import (
 
 // Listener accepts connections. It implements face.Listener.
 type Listener struct {
-	l    net.Listener
+	// Failed, if set before Serve, is told of each error of accept that may go
+	// away by itself, such as want of descriptors; Serve goes on.
+	Failed func(error)
+
 	uri  string
 	wrap func(net.Conn) (*Transport, error)
 
+	mu     sync.Mutex
+	l      net.Listener // guarded by mu
+	ended  bool         // guarded by mu
 	share  *share.Memory
 	pool   buffers
-	once   sync.Once
 	closed chan struct{}
 }
 
@@ -35,19 +40,42 @@ func (l *Listener) URI() string { return l.uri }
 
 // Close implements face.Listener.
 func (l *Listener) Close() error {
-	var err error
-	l.once.Do(func() {
-		close(l.closed)
-		err = l.l.Close()
-	})
-	return err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
+	l.ended = true
+	close(l.closed)
+	return l.l.Close()
+}
+
+// Replace has Serve go on with another socket, which the listener then owns,
+// and closes the one before. What has been accepted stays.
+func (l *Listener) Replace(by net.Listener) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		_ = by.Close()
+		return face.ErrClosed
+	}
+	old := l.l
+	l.l = by
+	return old.Close()
+}
+
+func (l *Listener) current() net.Listener {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.l
 }
 
 // Serve implements face.Listener.
 func (l *Listener) Serve(accept face.Acceptor) error {
 	wait := time.Duration(0)
 	for {
-		conn, err := l.l.Accept()
+		from := l.current()
+		conn, err := from.Accept()
 		if err == nil {
 			wait = 0
 			l.take(conn, accept)
@@ -58,8 +86,14 @@ func (l *Listener) Serve(accept face.Acceptor) error {
 			return face.ErrClosed
 		default:
 		}
+		if from != l.current() {
+			continue // replaced
+		}
 		if !passing(err) {
 			return fmt.Errorf("accept on %s: %w", l.uri, err)
+		}
+		if l.Failed != nil {
+			l.Failed(err)
 		}
 		// Out of descriptors or memory: connections wait in the backlog until
 		// others end.

@@ -295,6 +295,12 @@ func TestAcceptSurvivesWantOfDescriptors(t *testing.T) {
 	l := NewListener(&tired{Listener: inner}, "tcp4://test", func(c net.Conn) (*Transport, error) {
 		return New(c.(Conn), face.Info{}, 0)
 	})
+	failed := 0
+	l.Failed = func(err error) {
+		if failed++; !errors.Is(err, syscall.EMFILE) {
+			t.Error(err)
+		}
+	}
 	accepted := make(chan face.Transport, 4)
 	done := make(chan error)
 	go func() {
@@ -315,6 +321,9 @@ func TestAcceptSurvivesWantOfDescriptors(t *testing.T) {
 	l.Close()
 	if err := <-done; !errors.Is(err, face.ErrClosed) {
 		t.Error(err)
+	}
+	if failed < 3 {
+		t.Errorf("told of %d failures", failed)
 	}
 }
 

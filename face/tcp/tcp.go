@@ -19,6 +19,9 @@ type Options struct {
 	// Queue bounds the bytes that wait when the peer does not drain; 0 means
 	// stream.DefaultQueue.
 	Queue int
+	// Failed is told of what keeps a listener from accepting for a while
+	// (stream.Listener).
+	Failed func(error)
 	// Family is "tcp", "tcp4" or "tcp6"; empty means "tcp". It matters to
 	// Dial, when a host has addresses of both.
 	Family string
@@ -49,7 +52,9 @@ func Listen(addr string, o Options) (*Listener, error) {
 		return nil, fmt.Errorf("tcp: %w", err)
 	}
 	wrap := func(c net.Conn) (*stream.Transport, error) { return wrap(c, o) }
-	return &Listener{stream.NewListener(l, uri(l.Addr()), wrap)}, nil
+	sl := stream.NewListener(l, uri(l.Addr()), wrap)
+	sl.Failed = o.Failed
+	return &Listener{sl}, nil
 }
 
 // Dial connects to remote, e.g. 192.0.2.7:6363, within 5 seconds. Host names

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 )
 
 // bind makes the socket file. Its mode is limited from the moment that it
@@ -24,18 +25,26 @@ func bind(path string, mode fs.FileMode) (*net.UnixListener, error) {
 }
 
 // lockDir keeps two forwarders that start at the same time from replacing
-// each other's socket. It leaves no file behind.
+// each other's socket. It leaves no file behind. A lock that somebody keeps, as
+// any user may, is no reason to wait for long, nor is a file system without locks
+// one to fail.
 func lockDir(dir string) (unlock func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX)
-		if err != syscall.EINTR {
+	for range lockTries {
+		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != syscall.EINTR && err != syscall.EWOULDBLOCK {
 			break
 		}
+		time.Sleep(lockPause)
 	}
-	// A file system without locks is no reason to fail.
 	return func() { _ = d.Close() }, nil
 }
+
+// A second is a hundred times what making a socket takes.
+const (
+	lockTries = 100
+	lockPause = 10 * time.Millisecond
+)

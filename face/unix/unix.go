@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"ndnpop/face"
 	"ndnpop/face/stream"
@@ -24,6 +25,13 @@ type Options struct {
 	// Mode of the socket file; 0 means 0666, so that every user's
 	// applications may connect, as NFD has it.
 	Mode fs.FileMode
+	// Failed is told of what keeps a listener from accepting for a while
+	// (stream.Listener).
+	Failed func(error)
+	// Remade is told, with nil, when a listener has made its socket file again
+	// after somebody removed it, and with an error the first time that it cannot.
+	// It runs on a goroutine of the listener's.
+	Remade func(error)
 }
 
 // sendBuffer is the size of a socket's send buffer in bytes: enough that a
@@ -47,14 +55,25 @@ func (e *LiveError) Error() string {
 // Is makes a LiveError an EADDRINUSE for errors.Is.
 func (e *LiveError) Is(target error) bool { return target == syscall.EADDRINUSE }
 
-// Listener accepts connections.
+// lookEvery is how often a listener sees whether its socket file is still there.
+// When it cannot be made again, up to mostPause looks are left out.
+const (
+	lookEvery = 2 * time.Second
+	mostPause = 15
+)
+
+// Listener accepts connections. While it serves, it makes its socket file again
+// if somebody removes it, since nobody else could connect until the process is
+// started anew. A socket that another process has put there is left to it.
 type Listener struct {
 	*stream.Listener
-	path string
-	file fs.FileInfo
+	path  string
+	opts  Options
+	every time.Duration
 
-	once sync.Once
-	err  error
+	mu   sync.Mutex // held while the file is made and removed
+	file fs.FileInfo
+	done chan struct{} // closed when the listener is
 }
 
 // Listen makes a socket file at path. The directory is made if it does not
@@ -65,27 +84,40 @@ func Listen(path string, o Options) (*Listener, error) {
 	if o.Mode == 0 {
 		o.Mode = 0o666
 	}
+	l, file, err := create(path, o.Mode)
+	if err != nil {
+		return nil, err
+	}
+	local := "unix://" + path
+	wrap := func(c net.Conn) (*stream.Transport, error) { return accepted(c, local, o) }
+	sl := stream.NewListener(l, local, wrap)
+	sl.Failed = o.Failed
+	return &Listener{Listener: sl, path: path, opts: o, every: lookEvery, file: file, done: make(chan struct{})}, nil
+}
+
+// create makes the socket file, and says what it is.
+func create(path string, mode fs.FileMode) (*net.UnixListener, fs.FileInfo, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, cannot("create the directory of", path, err)
+		return nil, nil, cannot("create the directory of", path, err)
 	}
 	unlock, err := lockDir(filepath.Dir(path))
 	if err != nil {
-		return nil, cannot("create", path, err)
+		return nil, nil, cannot("create", path, err)
 	}
 	defer unlock()
-	l, err := bind(path, o.Mode)
+	l, err := bind(path, mode)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		if err := removeStale(path); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		l, err = bind(path, o.Mode)
+		l, err = bind(path, mode)
 	}
 	if err != nil {
-		return nil, cannot("create", path, err)
+		return nil, nil, cannot("create", path, err)
 	}
 	l.SetUnlinkOnClose(false)
 	// The mode that bind gave is limited by the umask.
-	err = os.Chmod(path, o.Mode)
+	err = os.Chmod(path, mode)
 	var file fs.FileInfo
 	if err == nil {
 		file, err = os.Lstat(path)
@@ -93,11 +125,76 @@ func Listen(path string, o Options) (*Listener, error) {
 	if err != nil {
 		_ = l.Close()
 		_ = os.Remove(path)
-		return nil, cannot("set the mode of", path, err)
+		return nil, nil, cannot("set the mode of", path, err)
 	}
-	local := "unix://" + path
-	wrap := func(c net.Conn) (*stream.Transport, error) { return accepted(c, local, o) }
-	return &Listener{Listener: stream.NewListener(l, local, wrap), path: path, file: file}, nil
+	return l, file, nil
+}
+
+// Serve implements face.Listener.
+func (l *Listener) Serve(accept face.Acceptor) error {
+	stop := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() { l.watch(stop) })
+	err := l.Listener.Serve(accept)
+	close(stop)
+	watch.Wait()
+	return err
+}
+
+// watch makes the socket file again when it is gone.
+func (l *Listener) watch(stop <-chan struct{}) {
+	t := time.NewTicker(l.every)
+	defer t.Stop()
+	// While it cannot be made, fewer and fewer attempts are: another forwarder
+	// may be there, which each of them bothers.
+	pause, left := 0, 0
+	for {
+		select {
+		case <-t.C:
+		case <-stop:
+			return
+		}
+		if left > 0 {
+			left--
+			continue
+		}
+		made, err := l.remake()
+		if l.opts.Remade != nil && (made || err != nil && pause == 0) {
+			l.opts.Remade(err)
+		}
+		if pause = min(2*pause+1, mostPause); err == nil {
+			pause = 0
+		}
+		left = pause
+	}
+}
+
+// remake makes the socket file again unless it is there or the listener is
+// closed, and listens on it.
+func (l *Listener) remake() (made bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isClosed() {
+		return false, nil
+	}
+	if fi, err := os.Lstat(l.path); err == nil && os.SameFile(fi, l.file) {
+		return false, nil
+	}
+	sock, file, err := create(l.path, l.opts.Mode)
+	if err != nil {
+		return false, err
+	}
+	l.file = file
+	return true, l.Replace(sock)
+}
+
+func (l *Listener) isClosed() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // cannot explains an error about a socket file.
@@ -140,14 +237,17 @@ func removeStale(path string) error {
 
 // Close implements face.Listener. It removes the socket file, unless another
 // process has replaced it.
-func (l *Listener) Close() error {
-	l.once.Do(func() {
-		if fi, err := os.Lstat(l.path); err == nil && os.SameFile(fi, l.file) {
-			l.err = os.Remove(l.path)
-		}
-		l.err = errors.Join(l.err, l.Listener.Close())
-	})
-	return l.err
+func (l *Listener) Close() (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isClosed() {
+		return nil
+	}
+	close(l.done)
+	if fi, statErr := os.Lstat(l.path); statErr == nil && os.SameFile(fi, l.file) {
+		err = os.Remove(l.path)
+	}
+	return errors.Join(err, l.Listener.Close())
 }
 
 // Dial connects to the socket at path.

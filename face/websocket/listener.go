@@ -107,7 +107,7 @@ func (l *Listener) Serve(accept face.Acceptor) error {
 		}),
 	}
 	srv.SetKeepAlivesEnabled(false)
-	err := srv.Serve(&limited{Listener: l.l, places: make(chan struct{}, l.o.MaxConns), closed: l.closed})
+	err := srv.Serve(&limited{Listener: l.l, places: make(chan struct{}, l.o.MaxConns), closed: l.closed, failed: l.o.Failed})
 	// Handshakes that are under way end; connections that are faces do not.
 	_ = srv.Close()
 	select {
@@ -127,6 +127,7 @@ type limited struct {
 	net.Listener
 	places chan struct{}
 	closed chan struct{}
+	failed func(error)
 }
 
 // Accept implements net.Listener.
@@ -139,6 +140,9 @@ func (l *limited) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		<-l.places
+		if l.failed != nil && !errors.Is(err, net.ErrClosed) {
+			l.failed(err) // the server waits a little, and tries again
+		}
 		return nil, err
 	}
 	return &place{TCPConn: c.(*net.TCPConn), free: sync.OnceFunc(func() { <-l.places })}, nil

@@ -41,6 +41,9 @@ type Options struct {
 	// MaxConns bounds the connections of a listener, those that have not
 	// finished their handshake included; 0 means 4096 and some.
 	MaxConns int
+	// Failed is told of what keeps a listener from accepting for a while, such as
+	// want of descriptors.
+	Failed func(error)
 }
 
 // DefaultQueue is the default bound on the bytes that wait for a peer that
