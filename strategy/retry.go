@@ -31,8 +31,10 @@ func (r *Retry) Watched() bool { return r.timer.IsSet() && !r.queued }
 
 // Watch arms the timer to look at the next hop after d.
 func (r *Retry) Watch(c *Context, d time.Duration, tag uint64) {
-	r.Stop(c)
-	r.timer = c.Arm(d, tag)
+	if r.timer.IsSet() {
+		c.Disarm(r.timer)
+	}
+	r.timer, r.queued = c.Arm(d, tag), false
 }
 
 // Queue arms the timer for the Interest's turn after d, and reports whether it

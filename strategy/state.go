@@ -62,18 +62,34 @@ func (s *PrefixState[T]) At(c *Context, depth int) *T {
 }
 
 // Of returns the T of any name.
-func (s *PrefixState[T]) Of(c *Context, n ndn.Name) *T { return s.get(c, c.hasher.Name(n), n) }
+func (s *PrefixState[T]) Of(c *Context, n ndn.Name) *T {
+	if s.last != nil && n.Equal(s.lastName) {
+		return s.again(c)
+	}
+	return s.find(c, c.hasher.Name(n), n)
+}
 
 func (s *PrefixState[T]) get(c *Context, h uint64, n ndn.Name) *T {
+	if s.last != nil && h == s.lastHash && n.Equal(s.lastName) {
+		return s.again(c)
+	}
+	return s.find(c, h, n)
+}
+
+// again returns the T that was asked for last. Now and then the table must see
+// that it is in use.
+func (s *PrefixState[T]) again(c *Context) *T {
+	if s.hits++; s.hits%16 != 0 {
+		return s.last
+	}
+	return s.find(c, s.lastHash, s.lastName)
+}
+
+// find looks the T of a name up in the table.
+func (s *PrefixState[T]) find(c *Context, h uint64, n ndn.Name) *T {
 	if s.kind == 0 {
 		c.kinds++
 		s.kind = c.kinds
-	}
-	if s.last != nil && h == s.lastHash && n.Equal(s.lastName) {
-		// Now and then the table must see that it is in use.
-		if s.hits++; s.hits%16 != 0 {
-			return s.last
-		}
 	}
 	v := stateOf(c.measured.Get(h, n, s.kind), s, &s.free)
 	s.last, s.lastHash, s.lastName = v, h, append(s.lastName[:0], n...)

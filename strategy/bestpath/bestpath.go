@@ -100,6 +100,7 @@ func parse(v strategy.Values, terms []Term) (strategy.Strategy, error) {
 	}
 	b.keep = 1 - b.hysteresis/100
 	b.probeShare /= 100
+	b.probeMin /= float64(time.Second)
 	b.spacing = time.Duration(float64(time.Second) / b.probeMax)
 	for _, t := range terms {
 		w, err := v.FloatIn(t.Name+"-weight", 1, 0, 1e9)
@@ -145,7 +146,7 @@ type bestPath struct {
 	penalties                           map[ndn.FaceID]float64 // only looked up
 	hysteresis, keep                    float64
 	hold                                time.Duration
-	probeShare, probeMin, probeMax      float64
+	probeShare, probeMin, probeMax      float64       // per Interest, nanosecond, second
 	spacing                             time.Duration // between probes
 
 	prefixes strategy.PrefixState[paths]
@@ -364,7 +365,7 @@ func late(p *path) time.Duration { return p.rtt.Timeout(lateAfter, lateFloor, la
 func (b *bestPath) probe(c *strategy.Context, st *paths, hops []table.NextHop, used ndn.FaceID) {
 	now := c.Now()
 	if st.filled != 0 {
-		st.budget += b.probeMin * now.Sub(st.filled).Seconds()
+		st.budget += b.probeMin * float64(now.Sub(st.filled))
 	}
 	st.filled = now
 	st.budget = min(burst, st.budget+b.probeShare)

@@ -121,9 +121,9 @@ func (w *window) limit(upper bool) float64 {
 // wilson is a limit of Wilson's score interval for l of n (E. B. Wilson,
 // Probable inference, 1927).
 func wilson(l, n float64, upper bool) float64 {
-	if n < 1e-6 {
+	if l == 0 || n < 1e-6 { // nothing was lost, or that is forgotten
 		if upper {
-			return 1
+			return certainty / (n + certainty)
 		}
 		return 0
 	}

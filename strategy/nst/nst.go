@@ -194,18 +194,18 @@ func (p *pending) Release() {
 // objectOf cuts a name after its last version component or, without one,
 // before its last component.
 func objectOf(n ndn.Name) ndn.Name {
-	at, last := -1, 0
-	for rest := n; len(rest) > 0; {
-		var c ndn.Component
-		last = len(n) - len(rest)
-		if c, rest = rest.Next(); c.Type == ndn.TypeVersion {
-			at = len(n) - len(rest)
+	end, last := 0, 0
+	for at := 0; at < len(n); {
+		kind, length, header, _ := ndn.ReadTL(n[at:])
+		last, at = at, at+header+length
+		if kind == ndn.TypeVersion {
+			end = at
 		}
 	}
-	if at < 0 {
-		at = last
+	if end == 0 {
+		end = last
 	}
-	return n[:at]
+	return n[:end]
 }
 
 // object is what the event's Interest gets its replica for: the version of the
@@ -232,10 +232,11 @@ func (n *nst) SelectReplica(c *strategy.Context, ev *strategy.Interest) bool {
 
 // Interest implements strategy.Strategy.
 func (n *nst) Interest(c *strategy.Context, ev *strategy.Interest) {
-	if ev.New && n.entries.Get(c).LineUp(c, &n.tables.Get(c).spread, tagNew) {
+	st, p := n.tables.Get(c), n.entries.Get(c)
+	if ev.New && p.LineUp(c, &st.spread, tagNew) {
 		return
 	}
-	switch r := n.forward(c); {
+	switch r := n.forward(c, st, p, n.object(c)); {
 	case r == strategy.Sent || !ev.New:
 	case r == strategy.RefusedQueue:
 		c.Nack(ev.In, ndn.NackCongestion) // no reason to leave the replica
@@ -246,19 +247,17 @@ func (n *nst) Interest(c *strategy.Context, ev *strategy.Interest) {
 
 // forward sends to the object's replica, after choosing one if there is none
 // or a request or failure says so.
-func (n *nst) forward(c *strategy.Context) strategy.Refusal {
+func (n *nst) forward(c *strategy.Context, st *nodes, p *pending, o *object) strategy.Refusal {
 	hops := c.Candidates()
-	o := n.object(c)
 	at := find(hops, o.replica)
 	switch {
 	case o.replica == 0:
-		at = n.choose(c, o, hops, "new object", true)
+		at = n.choose(c, st, o, hops, "new object", true)
 	case at < 0:
-		at = n.choose(c, o, hops, "the replica is gone", true)
+		at = n.choose(c, st, o, hops, "the replica is gone", true)
 	case o.asked:
-		at = n.choose(c, o, hops, "a consumer asks for another replica", false)
+		at = n.choose(c, st, o, hops, "a consumer asks for another replica", false)
 	case c.Traced():
-		st := n.tables.Get(c)
 		v := n.values(st, hops, c.Now())
 		n.explain(c, st, hops, &v, o.replica, "the object's replica")
 	}
@@ -266,12 +265,12 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 		return strategy.RefusedNoFace
 	}
 	refusal := c.Send(hops[at].Face)
-	r := n.tables.Get(c).Of(hops[at].Face)
+	r := st.Of(hops[at].Face)
 	switch refusal {
 	case strategy.RefusedQueue:
 		r.life.last = c.Now() // who cannot be asked is not silent
 	case strategy.Sent:
-		p := n.count(c, r)
+		p.count(r)
 		r.life.sent(c.Now())
 		p.missing = false
 		n.watch(c, &p.watch, hops[at].Face, &r.life)
@@ -280,15 +279,13 @@ func (n *nst) forward(c *strategy.Context) strategy.Refusal {
 }
 
 // count counts the Interest as outstanding at a replica and nowhere else.
-func (n *nst) count(c *strategy.Context, r *row) *pending {
+func (p *pending) count(r *row) {
 	if r.outstanding == nil {
 		r.outstanding = new(int)
 	}
-	p := n.entries.Get(c)
 	p.Release()
 	p.at = r.outstanding
 	*p.at++
-	return p
 }
 
 func find(hops []table.NextHop, f ndn.FaceID) int {
@@ -304,8 +301,8 @@ func find(hops []table.NextHop, f ndn.FaceID) int {
 // present one and, if possible, than the one before. It takes a silent one only
 // if it must leave the present one. Without an alternative that stays. It returns
 // the replica's place in hops, -1 without one.
-func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why string, must bool) int {
-	st, now := n.tables.Get(c), c.Now()
+func (n *nst) choose(c *strategy.Context, st *nodes, o *object, hops []table.NextHop, why string, must bool) int {
+	now := c.Now()
 	v := n.values(st, hops, now)
 	avoid := ndn.FaceID(0)
 	if now.Sub(o.switched) < n.avoid {
@@ -334,7 +331,7 @@ func (n *nst) choose(c *strategy.Context, o *object, hops []table.NextHop, why s
 	}
 	if o.asked {
 		r := st.Of(o.replica)
-		r.penalty, r.until = congestion(r, now), now.Add(n.avoid)
+		r.penalty, r.until = r.x3(now), now.Add(n.avoid)
 	}
 	if o.replica != 0 {
 		o.left, o.switched = o.replica, now
@@ -383,7 +380,7 @@ func (n *nst) values(st *nodes, hops []table.NextHop, now ndn.Time) (v [strategy
 
 // raw are x1, x2 and x3 of a replica.
 func (n *nst) raw(r *row, h *table.NextHop, now ndn.Time) [3]float64 {
-	x := [3]float64{float64(h.Cost), 0, congestion(r, now)}
+	x := [3]float64{float64(h.Cost), 0, r.x3(now)}
 	if n.byTag && r.hops > 0 {
 		x[0] = float64(r.hops)
 	}
@@ -393,16 +390,22 @@ func (n *nst) raw(r *row, h *table.NextHop, now ndn.Time) [3]float64 {
 	return x
 }
 
-// congestion is x3 in milliseconds.
-func congestion(r *row, now ndn.Time) float64 {
-	x := r.congestion
-	if silent := now.Sub(r.heard); silent > 0 && x > 0 {
-		x *= math.Exp2(-float64(silent) / float64(halving))
+// faded is what congestion has become by now. Between samples that come one
+// after the other nothing fades.
+func (r *row) faded(now ndn.Time) float64 {
+	silent := now.Sub(r.heard)
+	if silent < halving/1000 || r.congestion == 0 {
+		return r.congestion
 	}
+	return r.congestion * math.Exp2(-float64(silent)/float64(halving))
+}
+
+// x3 is the congestion in milliseconds.
+func (r *row) x3(now ndn.Time) float64 {
 	if now < r.until {
-		x = max(x, r.penalty)
+		return max(r.faded(now), r.penalty)
 	}
-	return x
+	return r.faded(now)
 }
 
 // floor is RTTbase, as long as possible when it is unknown.
@@ -456,7 +459,7 @@ func (n *nst) Data(c *strategy.Context, ev *strategy.Data) {
 
 // sample takes an RTT into base and congestion.
 func (r *row) sample(now ndn.Time, rtt time.Duration) {
-	x := congestion(&row{congestion: r.congestion, heard: r.heard}, now)
+	x := r.faded(now)
 	if r.span == 0 {
 		r.span = now
 	}
@@ -495,14 +498,15 @@ func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) 
 	if len(c.Ins()) == 0 {
 		return true
 	}
-	o := n.object(c)
+	st, o := n.tables.Get(c), n.object(c)
 	if o.replica == from {
-		n.choose(c, o, c.Candidates(), why, must)
+		n.choose(c, st, o, c.Candidates(), why, must)
 	}
 	if o.replica == from || c.Out(o.replica) != nil {
 		return false
 	}
-	return n.forward(c) == strategy.Sent || n.entries.Get(c).Later(c, tagTurn)
+	p := n.entries.Get(c)
+	return n.forward(c, st, p, o) == strategy.Sent || p.Later(c, tagTurn)
 }
 
 // NextHop implements strategy.NextHopHandler.
@@ -522,10 +526,10 @@ func (n *nst) Inherit(c *strategy.Context) {
 		}
 		return
 	}
-	r := n.tables.Get(c).Of(o.Face)
-	n.count(c, r)
+	r, p := n.tables.Get(c).Of(o.Face), n.entries.Get(c)
+	p.count(r)
 	r.life.sent(o.SentAt)
-	n.watch(c, &n.entries.Get(c).watch, o.Face, &r.life)
+	n.watch(c, &p.watch, o.Face, &r.life)
 }
 
 func (n *nst) explain(c *strategy.Context, st *nodes, hops []table.NextHop, v *[strategy.MaxHops]float64, to ndn.FaceID, why string) {

@@ -222,17 +222,17 @@ func TestCongestionOfARowFadesAndHasABase(t *testing.T) {
 		now = now.Add(10 * ms)
 		r.sample(now, 50*ms)
 	}
-	if x := congestion(&r, now); x < 29 || x > 30 {
+	if x := r.x3(now); x < 29 || x > 30 {
 		t.Errorf("congestion %v", x)
 	}
-	if x := congestion(&r, now.Add(halving)); x < 14.5 || x > 15 {
+	if x := r.x3(now.Add(halving)); x < 14.5 || x > 15 {
 		t.Errorf("after 10 s of silence %v", x)
 	}
 	for range 200 { // 100 s: the path is longer now
 		now = now.Add(500 * ms)
 		r.sample(now, 50*ms)
 	}
-	if x := congestion(&r, now); x > 1 || r.floor() != 50*ms {
+	if x := r.x3(now); x > 1 || r.floor() != 50*ms {
 		t.Errorf("with a new base %v, %v", x, r.floor())
 	}
 }

@@ -96,7 +96,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 		return
 	}
 	if ev.Tag == tagTurn || ev.Tag == tagNew { // of one that is new, no replica is watched
-		n.again(c, p, ev.Tag == tagNew)
+		n.again(c, n.tables.Get(c), p, ev.Tag == tagNew)
 		return
 	}
 	st, now := n.tables.Get(c), c.Now()
@@ -129,7 +129,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 		}
 		if o := n.object(c); o.replica == p.face {
 			before := undo{o.replica, o.left, o.switched}
-			if n.choose(c, o, c.Candidates(), "the replica is silent", false); o.replica != before.replica {
+			if n.choose(c, st, o, c.Candidates(), "the replica is silent", false); o.replica != before.replica {
 				o.undo = before
 			}
 		}
@@ -152,7 +152,7 @@ func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
 func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
 	wait := st.spread.Turn(c.Now(), p.place, n.silence.Failure(c, p.face, &l.rtt, l.last))
 	if wait == 0 {
-		n.again(c, p, false)
+		n.again(c, st, p, false)
 		return
 	}
 	p.Queue(c, wait, tagTurn)
@@ -160,16 +160,16 @@ func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
 
 // again sends an Interest whose turn it is to where its object is now. If that
 // is the replica that is being waited for, it is watched on.
-func (n *nst) again(c *strategy.Context, p *pending, isNew bool) {
+func (n *nst) again(c *strategy.Context, st *nodes, p *pending, isNew bool) {
 	refusal := strategy.RefusedNoFace
 	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil {
-		refusal = n.forward(c)
+		refusal = n.forward(c, st, p, o)
 	}
 	switch {
 	case refusal == strategy.Sent:
 	case !isNew && p.Later(c, tagTurn):
 	case c.PendingOut():
-		n.watch(c, &p.watch, p.face, &n.tables.Get(c).Of(p.face).life)
+		n.watch(c, &p.watch, p.face, &st.Of(p.face).life)
 	case isNew || refusal == strategy.RefusedQueue:
 		c.NackAll(ndn.NackNoRoute)
 	}
