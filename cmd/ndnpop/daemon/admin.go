@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +20,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
 
 	"ndnpop/cmd/ndnpop/config"
 )
@@ -34,12 +35,13 @@ type adminServer struct {
 // What a client of the admin server may take. Who connects to it and does nothing
 // must not use up the descriptors that faces need.
 const (
-	adminConns = 64
-	adminIdle  = 2 * time.Minute
-	adminWrite = 2 * time.Minute // a profile takes the seconds that were asked for
-	// A body that is announced is waited for, though nobody wants it. The server
-	// watches connections with the same deadline while it answers.
-	adminRead = adminWrite
+	adminConns  = 64
+	adminHeader = 5 * time.Second
+	adminIdle   = 2 * time.Minute
+	// For the whole request, and for the answer from then on. A body that is
+	// announced is waited for, though nobody wants it.
+	adminRead  = 20 * time.Second
+	adminWrite = 20 * time.Second
 )
 
 // httpLog makes what net/http has to say a line of the log.
@@ -47,9 +49,62 @@ type httpLog struct{ log *zerolog.Logger }
 
 // Write implements io.Writer.
 func (l httpLog) Write(b []byte) (int, error) {
-	l.log.Warn().Str("reason", strings.TrimSpace(string(b))).Msg("admin server")
+	s := strings.TrimSpace(string(b))
+	// The listener has said it, once.
+	if !strings.HasPrefix(s, "http: Accept error") {
+		l.log.Warn().Str("reason", s).Msg("admin server")
+	}
 	return len(b), nil
 }
+
+// answer is an HTTP response in memory.
+type answer struct {
+	code   int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(code int)        { a.code = code }
+func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// oneByOne has h make one answer at a time, in memory: so many who ask at once
+// take one processor, and who reads slowly keeps nobody waiting.
+func oneByOne(h http.Handler) http.Handler {
+	turn := make(chan struct{}, 1)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := &answer{code: http.StatusOK, header: w.Header()}
+		select {
+		case turn <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		func() {
+			defer func() { <-turn }()
+			h.ServeHTTP(a, r)
+		}()
+		w.WriteHeader(a.code)
+		_, _ = w.Write(a.body.Bytes())
+	})
+}
+
+// patient gives h the seconds that its query asks for, beside the read time-out:
+// the server watches connections with that while it answers. The deadline for
+// writing h moves by itself.
+func patient(h http.HandlerFunc, read time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, err := strconv.ParseFloat(r.URL.Query().Get("seconds"), 64)
+		if err != nil || s <= 0 {
+			s = pprofSeconds
+		}
+		s = min(s, float64(time.Hour/time.Second))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(read + time.Duration(s*float64(time.Second))))
+		h(w, r)
+	}
+}
+
+// pprofSeconds is how long the profiler works when it is not told.
+const pprofSeconds = 30
 
 func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
 	network := "tcp"
@@ -77,20 +132,21 @@ func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(newMetrics(d), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.Handle("GET /metrics", oneByOne(promhttp.HandlerFor(reg, promhttp.HandlerOpts{})))
 	if c.Pprof {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/", patient(pprof.Index, adminRead))
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/profile", patient(pprof.Profile, adminRead))
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("/debug/pprof/trace", patient(pprof.Trace, adminRead))
 	}
+	clients := newCrowd(l, adminConns, d.starved("tcp://"+a.addr))
 	a.srv = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: adminRead, IdleTimeout: adminIdle, WriteTimeout: adminWrite,
-		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(httpLog{&d.strangers}, "", 0),
+		Handler: mux, ReadHeaderTimeout: adminHeader, ReadTimeout: adminRead, IdleTimeout: adminIdle, WriteTimeout: adminWrite,
+		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(httpLog{&d.strangers}, "", 0), ConnState: clients.changed,
 	}
 	a.done.Go(func() {
-		if err := a.srv.Serve(netutil.LimitListener(l, adminConns)); !errors.Is(err, http.ErrServerClosed) {
+		if err := a.srv.Serve(clients); !errors.Is(err, http.ErrServerClosed) {
 			d.log.Error().Err(err).Msg("admin server failed")
 		}
 	})

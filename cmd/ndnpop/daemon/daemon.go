@@ -51,6 +51,9 @@ type Daemon struct {
 	group     *udp.Group // receives for all UDP sockets
 	multicast *multicastFaces
 
+	starvedMu sync.Mutex
+	starvedAt time.Time // when descriptors were wanting last
+
 	mu  sync.Mutex
 	cfg *config.Config // as it runs
 	// weighed has the full names of strategies whose parameters name faces, by

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -98,49 +97,6 @@ func free(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
-}
-
-// TestAdminConnections: many who connect to the admin server and say nothing have
-// few of the descriptors, and it answers when they go. What its library reports
-// is a line of the log.
-func TestAdminConnections(t *testing.T) {
-	d, out := startDaemon(t, "faces.udp.listen = []\nfaces.tcp.listen = []\nfaces.unix.path = \"\"\nadmin.listen = \"127.0.0.1:0\"\n")
-	before := runtime.NumGoroutine() // each connection that is served has one
-	var silent []net.Conn
-	for range 5 * adminConns {
-		c, err := net.Dial("tcp", d.admin.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		silent = append(silent, c)
-	}
-	served := func() int { return runtime.NumGoroutine() - before }
-	eventually(t, "connections", func() bool { return served() >= adminConns/2 })
-	if n := served(); n > 2*adminConns {
-		t.Errorf("about %d connections are served at once, at most %d may be", n, adminConns)
-	}
-	for _, c := range silent {
-		_ = c.Close()
-	}
-	resp, err := http.Get("http://" + d.admin.addr + "/healthz")
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%v, %v", resp, err)
-	}
-	_ = resp.Body.Close()
-	d.admin.srv.ErrorLog.Print("http: Accept error: too many open files")
-	if !strings.Contains(out.String(), `"reason":"http: Accept error: too many open files"`) {
-		t.Errorf("the log: %s", out)
-	}
-}
-
-// TestAdminTimeouts: whatever a client of the admin server leaves undone, it is not
-// waited for for ever; and a long answer is not cut short by what bounds a request.
-func TestAdminTimeouts(t *testing.T) {
-	d, _ := startDaemon(t, "faces.udp.listen = []\nfaces.tcp.listen = []\nfaces.unix.path = \"\"\nadmin.listen = \"127.0.0.1:0\"\n")
-	s := d.admin.srv
-	if s.ReadHeaderTimeout <= 0 || s.IdleTimeout <= 0 || s.WriteTimeout <= 0 || s.ReadTimeout < s.WriteTimeout {
-		t.Errorf("header %v, idle %v, write %v, read %v", s.ReadHeaderTimeout, s.IdleTimeout, s.WriteTimeout, s.ReadTimeout)
-	}
 }
 
 // TestAdminOfIPv4: 0.0.0.0 opens nothing to IPv6.

@@ -44,17 +44,17 @@ func (d *Daemon) listen(c *config.Config) error {
 		})
 	}
 	for _, addr := range c.Faces.TCP.Listen {
-		l, err := tcp.Listen(addr, tcp.Options{})
+		l, err := tcp.Listen(addr, tcp.Options{Failed: d.starved("tcp://" + addr)})
 		add(l, err, inUse("TCP", addr, "faces.tcp.listen"), run.ListenOptions{MaxFaces: c.Faces.TCP.MaxFaces})
 	}
 	for _, addr := range c.Faces.WebSocket.Listen {
 		w := &c.Faces.WebSocket
 		// Some more connections may be at their handshake.
-		l, err := websocket.Listen(addr, websocket.Options{Origins: w.Origins, MaxConns: w.MaxFaces + 64})
+		l, err := websocket.Listen(addr, websocket.Options{Origins: w.Origins, MaxConns: w.MaxFaces + 64, Failed: d.starved("ws://" + addr)})
 		add(l, err, inUse("TCP", addr, "faces.websocket.listen"), run.ListenOptions{MaxFaces: w.MaxFaces})
 	}
 	if path := c.Faces.Unix.Path; path != "" {
-		l, err := unix.Listen(path, unix.Options{})
+		l, err := unix.Listen(path, unix.Options{Failed: d.starved("unix://" + path), Remade: func(err error) { d.remade(path, err) }})
 		add(l, err, unixError(path), run.ListenOptions{MaxFaces: c.Faces.Unix.MaxFaces})
 	}
 	if len(errs) > 0 {
@@ -91,6 +91,45 @@ func inUse(proto, addr, key string) func(error) error {
 		}
 		return fmt.Errorf("%s: %w", key, err)
 	}
+}
+
+// calm is how long descriptors must have sufficed until want of them is news.
+const calm = time.Minute
+
+// starved makes what a listener calls when it cannot accept. That the process or
+// the system has no descriptors or memory left is said once, by the listener that
+// notices first.
+func (d *Daemon) starved(uri string) func(error) {
+	return func(err error) {
+		remedy := ""
+		switch {
+		case errors.Is(err, syscall.EMFILE):
+			remedy = "raise the process's limit (LimitNOFILE in the unit, ulimit -n), or lower max_faces in faces.tcp, faces.unix and faces.websocket"
+		case errors.Is(err, syscall.ENFILE):
+			remedy = "raise the system's limit (sysctl fs.file-max), or find who has so many files open"
+		case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+			remedy = "the system has no memory left for sockets: lower cs.capacity or max_faces, or add memory"
+		default:
+			return
+		}
+		now := time.Now()
+		d.starvedMu.Lock()
+		defer d.starvedMu.Unlock()
+		if d.starvedAt.IsZero() || now.Sub(d.starvedAt) > calm {
+			d.log.Error().Str("uri", uri).Err(root(err)).Str("remedy", remedy).
+				Msg("cannot accept connections: they wait until some end")
+		}
+		d.starvedAt = now
+	}
+}
+
+// remade says that the Unix socket was made again.
+func (d *Daemon) remade(path string, err error) {
+	if err != nil {
+		d.log.Error().Str("uri", "unix://"+path).Err(err).Msg("somebody removed the socket, and it cannot be made again: local programs cannot connect")
+		return
+	}
+	d.log.Warn().Str("uri", "unix://"+path).Msg("somebody removed the socket: made again")
 }
 
 // unixError explains why the Unix socket cannot be made.
