@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"slices"
 	"time"
+
+	"ndnpop/ndn/internal/pairsum"
 )
 
 // Content types (NDN packet specification, ContentType).
@@ -234,6 +236,16 @@ func (d *Data) VerifyDigest() bool {
 	return bytes.Equal(sum[:], d.SigValue)
 }
 
+// VerifyDigests is VerifyDigest of two packets, which takes little longer than
+// that of one where the processor can do both at once.
+func VerifyDigests(a, b *Data) (okA, okB bool) {
+	if a.SigType != SigDigestSha256 || b.SigType != SigDigestSha256 {
+		return a.VerifyDigest(), b.VerifyDigest()
+	}
+	x, y := pairsum.Sum256(a.Signed(), b.Signed())
+	return bytes.Equal(x[:], a.SigValue), bytes.Equal(y[:], b.SigValue)
+}
+
 // FinalBlockNumber returns the number in FinalBlockId when it is a component
 // of the given type.
 func (d *Data) FinalBlockNumber(typ uint32) (uint64, bool) {
@@ -279,11 +291,27 @@ func (DigestLater) AppendSignature(b, _ []byte) ([]byte, error) {
 
 // FillDigest completes the encoded Data that DigestLater was the signer of.
 func FillDigest(wire []byte) {
-	const value = 2 + sha256.Size
+	signed, value := digestLater(wire)
+	sum := sha256.Sum256(signed)
+	copy(value, sum[:])
+}
+
+// FillDigests is FillDigest of two Data, which takes little longer than that of
+// one where the processor can do both at once.
+func FillDigests(a, b []byte) {
+	signedA, valueA := digestLater(a)
+	signedB, valueB := digestLater(b)
+	x, y := pairsum.Sum256(signedA, signedB)
+	copy(valueA, x[:])
+	copy(valueB, y[:])
+}
+
+// digestLater is what is signed of a Data that DigestLater was the signer of, and
+// the room for the digest.
+func digestLater(wire []byte) (signed, value []byte) {
 	_, _, h, _ := ReadTL(wire)
-	end := len(wire) - value
-	sum := sha256.Sum256(wire[h:end])
-	copy(wire[end+2:], sum[:])
+	end := len(wire) - sha256.Size
+	return wire[h : end-2], wire[end:]
 }
 
 // DataFields are the fields of a Data to encode. Zero values mean absent,

@@ -278,20 +278,70 @@ func TestVerifyDigestRefuses(t *testing.T) {
 	}
 }
 
-// TestFillDigest: what is signed later is the same packet.
+// TestFillDigest: what is signed later is the same packet, also of two at once.
 func TestFillDigest(t *testing.T) {
-	for _, n := range []int{0, 1, 90, 200, 8000} {
-		f := &DataFields{Name: MustName("/a/b"), Content: bytes.Repeat([]byte{7}, n), FinalBlock: []byte{50, 1, 1}}
-		want, err := AppendData(nil, f, DigestSigner{})
+	sizes := []int{0, 1, 90, 200, 7999, 8000}
+	data := func(n int, s Signer) []byte {
+		w, err := AppendData(nil, &DataFields{Name: MustName("/a/b"), Content: bytes.Repeat([]byte{7}, n), FinalBlock: []byte{50, 1, 1}}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := AppendData(nil, f, DigestLater{})
-		if err != nil || bytes.Equal(got, want) {
-			t.Fatalf("%d bytes: signed too early, %v", n, err)
+		return w
+	}
+	for _, n := range sizes {
+		want, got := data(n, DigestSigner{}), data(n, DigestLater{})
+		if bytes.Equal(got, want) {
+			t.Fatalf("%d bytes: signed too early", n)
 		}
 		if FillDigest(got); !bytes.Equal(got, want) {
 			t.Errorf("%d bytes: another packet", n)
+		}
+		for _, m := range sizes {
+			a, b := data(n, DigestLater{}), data(m, DigestLater{})
+			if FillDigests(a, b); !bytes.Equal(a, want) || !bytes.Equal(b, data(m, DigestSigner{})) {
+				t.Errorf("%d and %d bytes: another packet", n, m)
+			}
+		}
+	}
+}
+
+// disguised makes digests and calls them something else.
+type disguised struct{ DigestSigner }
+
+func (disguised) AppendSigInfo(b []byte) []byte {
+	b = DigestSigner{}.AppendSigInfo(b)
+	b[len(b)-1] = byte(SigDigestSha256) + 1
+	return b
+}
+
+// TestVerifyDigests: of two packets each is judged for itself.
+func TestVerifyDigests(t *testing.T) {
+	packet := func(n int, s Signer, spoil func(w []byte)) *Data {
+		w, err := AppendData(nil, &DataFields{Name: MustName("/a"), Content: make([]byte, n)}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(w)
+		d := new(Data)
+		if err := d.Parse(w); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	var all []*Data
+	for _, n := range []int{10, 300, 310} {
+		all = append(all,
+			packet(n, DigestSigner{}, func([]byte) {}),
+			packet(n, disguised{}, func([]byte) {}),
+			packet(n, DigestSigner{}, func(w []byte) { w[len(w)-1]++ }), // another digest
+			packet(n, DigestSigner{}, func(w []byte) { w[15]++ }),       // another content
+		)
+	}
+	for _, a := range all {
+		for _, b := range all {
+			if okA, okB := VerifyDigests(a, b); okA != a.VerifyDigest() || okB != b.VerifyDigest() {
+				t.Errorf("%x and %x: %t, %t", a.Wire, b.Wire, okA, okB)
+			}
 		}
 	}
 }

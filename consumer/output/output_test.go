@@ -8,6 +8,7 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -330,6 +331,48 @@ func TestPipeVerifiesAndCuts(t *testing.T) {
 	if err != nil || buf.String() != "23401" || !r.Verified {
 		t.Fatalf("%v, %q, %+v", err, buf.String(), r)
 	}
+}
+
+// TestPipeFindsWrongDigests: whichever packets of a block are wrong, the first of
+// them is told; others with signatures of keys among them make no difference.
+func TestPipeFindsWrongDigests(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const right, wrong, other = 0, 1, 2
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]int{right, right, right, wrong, other}), 1, 20).Draw(t, "packets")
+		var buf bytes.Buffer
+		p := NewPipe(Config{Verify: VerifyDigest}, NewStream(&buf, "buffer"), nil)
+		var want []byte
+		var first ndn.Name
+		for i, k := range kinds {
+			name := ndn.MustName("/a").AppendNumber(ndn.TypeSegment, uint64(i))
+			content := bytes.Repeat([]byte{byte(i)}, 80)
+			w, err := ndn.AppendData(nil, &ndn.DataFields{Name: name, Content: content}, ndn.DigestSigner{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch k {
+			case wrong:
+				w[len(w)-1]++
+				if first == nil {
+					first = name
+				}
+			case other:
+				w[len(w)-32-3]++ // the signature type
+			}
+			want = append(want, content...)
+			p.Deliver(&consumer.Piece{Wire: w, Content: content})
+		}
+		r, err := p.Close(nil, false)
+		var bad *PacketError
+		switch {
+		case first != nil:
+			if !errors.As(err, &bad) || !bad.Name.Equal(first) || buf.Len() > 0 {
+				t.Fatalf("%v instead of %s, %d bytes", err, first, buf.Len())
+			}
+		case err != nil || !bytes.Equal(buf.Bytes(), want) || r.Verified == slices.Contains(kinds, other):
+			t.Fatalf("%v, %d bytes of %d, %+v", err, buf.Len(), len(want), r)
+		}
+	})
 }
 
 // What the producer says of the whole content holds also when nobody else asks

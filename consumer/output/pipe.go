@@ -144,7 +144,7 @@ type Pipe struct {
 
 	unverified atomic.Bool // some packet has a signature that was not checked
 	repaired   atomic.Uint64
-	view       ndn.Data
+	views      [2]ndn.Data
 	// What verified packets say of the object's end, and where the content
 	// now ends.
 	final    uint64
@@ -354,34 +354,26 @@ func (p *Pipe) fail(err error) {
 
 // write verifies a block, moves its content together and writes it.
 func (p *Pipe) write(b *block) error {
-	if p.cfg.Verify == VerifyTrust {
+	if p.cfg.Verify == VerifyTrust || !p.digests(b.items, b.buf) {
 		if err := p.verifyAll(b.items, b.buf); err != nil {
 			return err
 		}
 	}
 	n := 0
-	for i, it := range b.items {
+	for _, it := range b.items {
 		w := b.buf[it.at : it.at+it.n]
 		if !it.bare {
-			if err := p.view.Parse(w); err != nil {
+			if it.again != nil {
+				w = it.again
+			}
+			d := &p.views[0]
+			if err := d.Parse(w); err != nil {
 				return fmt.Errorf("output: %w", err)
 			}
-			if p.cfg.Verify != VerifyTrust && it.again == nil && p.verify(&p.view) != nil {
-				// Not yet moved over, all of the block from here is as it was.
-				if err := p.verifyAll(b.items[i:], b.buf); err != nil {
-					return err
-				}
-				it = b.items[i]
-			}
-			if it.again != nil {
-				if err := p.view.Parse(it.again); err != nil {
-					return fmt.Errorf("output: %w", err)
-				}
-			}
-			if n, ok := p.view.FinalBlockNumber(ndn.TypeSegment); ok {
+			if n, ok := d.FinalBlockNumber(ndn.TypeSegment); ok {
 				p.final, p.hasFinal = n, true
 			}
-			w = p.view.Content[it.head : it.head+it.size]
+			w = d.Content[it.head : it.head+it.size]
 		}
 		n += copy(b.buf[n:], w)
 	}
@@ -390,6 +382,35 @@ func (p *Pipe) write(b *block) error {
 	}
 	p.end = b.then
 	return p.to.Write(b.buf[:n], b.then)
+}
+
+// digests reports whether the digests of all packets of a block are right. It
+// checks two at a time.
+func (p *Pipe) digests(items []item, buf []byte) bool {
+	first := false // views[0] is to be checked
+	for _, it := range items {
+		if it.bare {
+			continue
+		}
+		d := &p.views[0]
+		if first {
+			d = &p.views[1]
+		}
+		if d.Parse(buf[it.at:it.at+it.n]) != nil {
+			return false
+		}
+		if d.SigType != ndn.SigDigestSha256 {
+			p.unverified.Store(true)
+			continue
+		}
+		if first = !first; first {
+			continue
+		}
+		if a, b := ndn.VerifyDigests(&p.views[0], &p.views[1]); !a || !b {
+			return false
+		}
+	}
+	return !first || p.views[0].VerifyDigest()
 }
 
 // verifyAll verifies the packets of a block on all processors: signatures of

@@ -69,6 +69,7 @@ type App struct {
 	server  face.Server
 	link    *lp.Link
 	out     batch
+	whole   bool    // the connection is a stream
 	writer  *writer // of a stream, where a processor may be free for it
 	packet  ndn.Packet
 	command command
@@ -104,11 +105,11 @@ func (a *App) Send(wire []byte, f *ndn.LpFields) {
 	}
 }
 
-// SendUnsigned sends a Data whose digest is still to be filled in. It is
-// filled in beside what the core does next, where that is possible: streams
-// carry packets in one piece.
+// SendUnsigned sends a Data whose digest is still to be filled in. On streams,
+// which carry packets in one piece, that is done with the digests of others that
+// are sent with it, and beside what the core does next if a processor may be free.
 func (a *App) SendUnsigned(wire []byte, f *ndn.LpFields) {
-	if a.writer == nil {
+	if !a.whole {
 		ndn.FillDigest(wire)
 		a.Send(wire, f)
 		return
@@ -214,7 +215,8 @@ func (a *App) connect(s face.Server) *connection {
 		// Marks are the forwarder's business; an application is at the end.
 		Marking: lp.Marking{Off: true},
 	})
-	if info.Stream && runtime.GOMAXPROCS(0) > 1 {
+	a.whole = info.Stream
+	if a.whole && runtime.GOMAXPROCS(0) > 1 {
 		a.writer = newWriter(s, &a.dropped)
 	}
 	a.mu.Unlock()
@@ -242,7 +244,7 @@ func (c *connection) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.server == c.server {
-		a.server, a.link = nil, nil
+		a.server, a.link, a.whole = nil, nil, false
 		a.out.reset()
 	}
 }

@@ -31,8 +31,13 @@ func (b *batch) reset() {
 
 // send completes the packets of a batch and sends them.
 func (b *batch) send(s face.Server) (dropped int) {
-	for _, u := range b.unsigned {
-		ndn.FillDigest(b.frames.Buf[u.from:u.to])
+	packet := func(i int) []byte { return b.frames.Buf[b.unsigned[i].from:b.unsigned[i].to] }
+	i := 0
+	for ; i+1 < len(b.unsigned); i += 2 {
+		ndn.FillDigests(packet(i), packet(i+1))
+	}
+	if i < len(b.unsigned) {
+		ndn.FillDigest(packet(i))
 	}
 	return s.Send(&b.frames)
 }
