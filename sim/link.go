@@ -157,12 +157,12 @@ func (l *Link) Down() { l.set(line.Down) }
 // BlackHole drops all packets, those under way too, and tells nobody.
 func (l *Link) BlackHole() { l.set(line.BlackHole) }
 
-// Up ends Down and BlackHole.
+// Up ends Down and BlackHole, that of one direction as well.
 func (l *Link) Up() { l.set(line.Up) }
 
 func (l *Link) set(s line.State) {
 	n, was := l.net, l.state
-	if s == was {
+	if s == was && l.AB.line.State() == s && l.BA.line.State() == s {
 		return
 	}
 	l.state = s
@@ -172,6 +172,7 @@ func (l *Link) set(s line.State) {
 	for _, p := range []*port{l.BA.to, l.AB.to} {
 		node := p.owner.(*Node)
 		switch {
+		case s == was:
 		case s == line.Down:
 			node.faceDown(p)
 		case was == line.Down:

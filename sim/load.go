@@ -38,17 +38,18 @@ type (
 		CSPolicy string   `toml:"cs-policy"`
 		Strategy string   `toml:"strategy"`
 	}
+	// paramsText are those that are given.
 	paramsText struct {
-		Rate         rateText     `toml:"rate"`
-		Delay        durationText `toml:"delay"`
-		Jitter       durationText `toml:"jitter"`
-		Noise        durationText `toml:"noise"`
-		Reorder      bool         `toml:"reorder"`
-		Loss         shareText    `toml:"loss"`
-		Burst        *burstText   `toml:"burst"`
-		Queue        sizeText     `toml:"queue"`
-		QueuePackets int          `toml:"queue-packets"`
-		CoDel        bool         `toml:"codel"`
+		Rate         *rateText     `toml:"rate"`
+		Delay        *durationText `toml:"delay"`
+		Jitter       *durationText `toml:"jitter"`
+		Noise        *durationText `toml:"noise"`
+		Reorder      *bool         `toml:"reorder"`
+		Loss         *shareText    `toml:"loss"`
+		Burst        *burstText    `toml:"burst"`
+		Queue        *sizeText     `toml:"queue"`
+		QueuePackets *int          `toml:"queue-packets"`
+		CoDel        *bool         `toml:"codel"`
 	}
 	burstText struct {
 		ToBad    shareText `toml:"to-bad"`
@@ -140,18 +141,36 @@ type (
 		Link string       `toml:"link"` // a-b
 		Node string       `toml:"node"`
 		// Do is up, down, black-hole or set for a link, kill, crash or
-		// restart for a node, and reroute for neither.
+		// restart for a node, and reroute for neither. What set does not name
+		// stays as it is.
 		Do string `toml:"do"`
 		paramsText
 	}
 )
 
-func (p *paramsText) params() Params {
-	o := Params{
-		Rate: int64(p.Rate), Delay: time.Duration(p.Delay), Jitter: time.Duration(p.Jitter), Noise: time.Duration(p.Noise),
-		Reorder: p.Reorder, Loss: float64(p.Loss), Queue: int64(p.Queue), QueuePackets: p.QueuePackets, CoDel: CoDel{On: p.CoDel},
+// in gives parameters the values that are in the text.
+func (p *paramsText) in(o Params) Params {
+	give(&o.Rate, p.Rate)
+	give(&o.Delay, p.Delay)
+	give(&o.Jitter, p.Jitter)
+	give(&o.Noise, p.Noise)
+	give(&o.Queue, p.Queue)
+	if p.Reorder != nil {
+		o.Reorder = *p.Reorder
+	}
+	if p.QueuePackets != nil {
+		o.QueuePackets = *p.QueuePackets
+	}
+	if p.CoDel != nil {
+		o.CoDel.On = *p.CoDel
+	}
+	if p.Loss != nil {
+		o.Loss, o.Burst = float64(*p.Loss), GilbertElliott{}
 	}
 	if b := p.Burst; b != nil {
+		if p.Loss == nil {
+			o.Loss = 0
+		}
 		o.Burst = GilbertElliott{
 			ToBad: float64(b.ToBad), ToGood: float64(b.ToGood),
 			LossGood: float64(b.LossGood), LossBad: float64(b.LossBad),
@@ -159,6 +178,14 @@ func (p *paramsText) params() Params {
 	}
 	return o
 }
+
+func give[T, U ~int64](to *T, v *U) {
+	if v != nil {
+		*to = T(*v)
+	}
+}
+
+func (p *paramsText) params() Params { return p.in(Params{}) }
 
 func (l *linkText) config() LinkConfig {
 	c := LinkConfig{
@@ -350,7 +377,11 @@ func (l loader) event(e *eventText) {
 		choices = "up, down, black-hole or set"
 		do = map[string]func(){
 			"up": k.Up, "down": k.Down, "black-hole": k.BlackHole,
-			"set": func() { n.fail(k.Set(e.params())) },
+			"set": func() {
+				for _, d := range []*Direction{k.AB, k.BA} {
+					n.fail(d.Set(e.in(d.Params())))
+				}
+			},
 		}[e.Do]
 	case e.Node != "":
 		x := l.node(e.Node, "event")
@@ -362,6 +393,9 @@ func (l loader) event(e *eventText) {
 	default:
 		choices = "reroute"
 		do = map[string]func(){"reroute": n.Reroute}[e.Do]
+	}
+	if do != nil && e.Do != "set" && e.paramsText != (paramsText{}) {
+		n.fail(fmt.Errorf("event at %v: only set takes parameters", time.Duration(e.At)))
 	}
 	if do == nil {
 		n.fail(fmt.Errorf("event at %v: do = %q: want %s", time.Duration(e.At), e.Do, choices))

@@ -20,9 +20,10 @@ func TestLoadRefusesWithReasons(t *testing.T) {
 		"[[chain]]\nnodes = 2\nprefix = \"n\"\nlink = { loss = \"200%\" }": "loss 2",
 		"strategy = \"wurst\"\n[[node]]\nname = \"a\"":                     "best-route",
 		"routing = \"x\"": "shortest",
-		"[[node]]\nname = \"a\"\n[[event]]\nnode = \"a\"\ndo = \"fly\"":                     "kill, crash or restart",
-		"[[event]]\nlink = \"a-b\"\ndo = \"up\"":                                            `no link "a-b"`,
-		"[[node]]\nname = \"a\"\n[[producer]]\nnode = \"a\"\nprefix = \"/a\"\nsegment = -1": "segments of -1 bytes",
+		"[[node]]\nname = \"a\"\n[[event]]\nnode = \"a\"\ndo = \"fly\"":                                 "kill, crash or restart",
+		"[[chain]]\nnodes = 2\nprefix = \"n\"\n[[event]]\nlink = \"n0-n1\"\ndo = \"up\"\nloss = \"1%\"": "only set",
+		"[[event]]\nlink = \"a-b\"\ndo = \"up\"":                                                        `no link "a-b"`,
+		"[[node]]\nname = \"a\"\n[[producer]]\nnode = \"a\"\nprefix = \"/a\"\nsegment = -1":             "segments of -1 bytes",
 		"until = \"x\"": "duration",
 	} {
 		_, _, err := sim.Load(strings.NewReader(text), sim.Config{Strategies: strategies.Builtin()})
@@ -64,6 +65,7 @@ do = "set"
 rate = "20Mbit"
 delay = "2ms"
 queue = "100kB"
+loss = "0%"
 `), sim.Config{Strategies: strategies.Builtin()})
 	if err != nil {
 		t.Fatal(err)
@@ -163,5 +165,72 @@ func TestHopByHop(t *testing.T) {
 	}
 	if w := safe.Stats().Cwnd; w > 8 {
 		t.Errorf("window %v", w)
+	}
+}
+
+// TestSetChangesWhatItNames: what an event does not name stays, in each
+// direction.
+func TestSetChangesWhatItNames(t *testing.T) {
+	n, _, err := sim.Load(strings.NewReader(`
+[[node]]
+name = "a"
+[[node]]
+name = "b"
+[[link]]
+a = "a"
+b = "b"
+rate = "20Mbit"
+delay = "30ms"
+burst = { to-bad = "1%", to-good = "20%", loss-bad = "50%" }
+back = { rate = "5Mbit", delay = "10ms", queue-packets = 10, codel = true, reorder = true }
+[[event]]
+at = "1s"
+link = "a-b"
+do = "set"
+rate = "1Mbit"
+[[event]]
+at = "2s"
+link = "a-b"
+do = "set"
+loss = "2%"
+codel = false
+[[event]]
+at = "3s"
+link = "b-a"
+do = "set"
+burst = { to-bad = "2%", to-good = "20%", loss-bad = "50%" }
+`), sim.Config{Strategies: strategies.Builtin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := n.Links()[0]
+	ab, ba := l.AB.Params(), l.BA.Params()
+	want := func(at time.Duration) {
+		t.Helper()
+		run(t, n, at)
+		if l.AB.Params() != ab || l.BA.Params() != ba {
+			t.Errorf("at %v: %+v and %+v, want %+v and %+v", at, l.AB.Params(), l.BA.Params(), ab, ba)
+		}
+	}
+	want(ms)
+	ab.Rate, ba.Rate = 1e6, 1e6
+	want(time.Second)
+	ab.Burst, ab.Loss, ba.Loss, ba.CoDel.On = sim.GilbertElliott{}, .02, .02, false
+	want(2 * time.Second)
+	ab.Loss, ab.Burst = 0, sim.GilbertElliott{ToBad: .02, ToGood: .2, LossBad: .5}
+	ba.Loss, ba.Burst = 0, ab.Burst
+	want(3 * time.Second)
+}
+
+// TestUpEndsABlackHoleOfOneDirection that the link itself knows nothing of.
+func TestUpEndsABlackHoleOfOneDirection(t *testing.T) {
+	n := newNet(1)
+	a, _, l := pair(n, sim.LinkConfig{Params: sim.Params{Delay: ms}}, sim.ProducerConfig{Prefix: "/s", Size: 1e5})
+	l.BA.BlackHole(true)
+	f := n.AddFetch(a, fixed("/s/x", 4))
+	n.At(100*ms, l.Up)
+	run(t, n, 5*time.Second)
+	if !f.Done() || f.Err() != nil {
+		t.Errorf("%v, %+v", f.Err(), f.Stats())
 	}
 }

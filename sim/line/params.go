@@ -20,12 +20,17 @@ type Params struct {
 	// ten times the mean, that is added to Delay and Jitter.
 	Noise time.Duration
 	// Reorder lets jitter, or a delay that shrinks in mid-run, reorder
-	// packets. Otherwise a packet never arrives before an earlier one.
+	// packets. Otherwise a packet never arrives before an earlier one: of many
+	// within the Jitter all are as late as the latest so far, and the mean delay
+	// is above Delay (with ten packets in that time by half of Jitter, with a
+	// hundred by 0.8 of it).
 	Reorder bool
 	Loss    float64        // Bernoulli: probability per packet, 0 to 1
 	Burst   GilbertElliott // instead of Loss
 	Rate    int64          // bit/s; 0 is unlimited, otherwise at least 1000
-	Queue   int64          // bytes waiting or being sent, drop-tail; 0 is DefaultQueue
+	// Queue is of bytes waiting or being sent, drop-tail; 0 is DefaultQueue. What
+	// waits already when it becomes shorter stays.
+	Queue int64
 	// QueuePackets bounds the packets waiting or being sent as well; 0 does not.
 	QueuePackets int
 	CoDel        CoDel
