@@ -23,3 +23,19 @@ func TestDocs(t *testing.T) {
 		t.Errorf("docs/fetching.md does not show what the example has:\n%s", shown)
 	}
 }
+
+// TestExperiment: the experiment that docs/strategies.md shows is the one that
+// is compiled and tested with the example.
+func TestExperiment(t *testing.T) {
+	code, err := os.ReadFile("../docs/examples/leastloaded/cmd/shares/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/strategies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```go\n"+string(code)+"```\n") {
+		t.Error("docs/strategies.md does not show it as it is")
+	}
+}
