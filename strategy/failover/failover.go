@@ -88,6 +88,7 @@ type failover struct {
 type prefix struct {
 	strategy.Hops[hop]
 	spread strategy.Spread // what is sent again
+	down   int             // next hops that are down, at most
 }
 
 // hop is what is known about one next hop.
@@ -147,7 +148,7 @@ func (f *failover) forward(c *strategy.Context, st *prefix, retry, again bool) (
 	hops := c.Candidates()
 	for i := range hops {
 		h := st.Of(hops[i].Face)
-		if f.isDown(h, hops[i].Face) {
+		if f.isDown(st, h, hops[i].Face) {
 			continue
 		}
 		o := c.Out(hops[i].Face)
@@ -214,6 +215,9 @@ func (f *failover) silentAt(h *hop) ndn.Time {
 
 // probe sends a copy to one next hop that is down and due for a trial.
 func (f *failover) probe(c *strategy.Context, st *prefix, used ndn.FaceID) {
+	if st.down == 0 {
+		return
+	}
 	now, hops := c.Now(), c.Candidates()
 	for i := range hops {
 		face := hops[i].Face
@@ -258,7 +262,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 		return
 	}
 	if f.silence.Counts(&h.rtt, o.SentAt, h.heard) {
-		f.unanswered(c, e.watched, h, 1)
+		f.unanswered(c, st, e.watched, h, 1)
 	}
 	f.queue(c, st, e.watched, false, false)
 }
@@ -288,16 +292,16 @@ func (f *failover) turn(c *strategy.Context, st *prefix, e *entry, isNew bool) {
 }
 
 // unanswered notes evidence against a next hop.
-func (f *failover) unanswered(c *strategy.Context, face ndn.FaceID, h *hop, n uint64) {
+func (f *failover) unanswered(c *strategy.Context, st *prefix, face ndn.FaceID, h *hop, n uint64) {
 	h.unanswered += n
 	h.waits = 0
 	if h.unanswered >= f.silence.Evidence {
-		f.takeDown(c, face, h)
+		f.takeDown(c, st, face, h)
 	}
 }
 
-func (f *failover) takeDown(c *strategy.Context, face ndn.FaceID, h *hop) {
-	if f.isDown(h, face) {
+func (f *failover) takeDown(c *strategy.Context, st *prefix, face ndn.FaceID, h *hop) {
+	if f.isDown(st, h, face) {
 		return
 	}
 	now := c.Now()
@@ -307,13 +311,15 @@ func (f *failover) takeDown(c *strategy.Context, face ndn.FaceID, h *hop) {
 	} else {
 		h.backoff = min(2*h.backoff, f.retryMax)
 	}
+	st.down++
 	h.down, h.since, h.retryAt = true, now, now.Add(h.backoff)
 }
 
 // isDown reports whether a next hop is down. One whose face came up anew is
 // not.
-func (f *failover) isDown(h *hop, face ndn.FaceID) bool {
+func (f *failover) isDown(st *prefix, h *hop, face ndn.FaceID) bool {
 	if h.down && f.raised[face] > h.since {
+		st.down--
 		h.down, h.unanswered, h.waits = false, 0, 0
 	}
 	return h.down
@@ -340,12 +346,14 @@ func (f *failover) Data(c *strategy.Context, ev *strategy.Data) {
 	if ev.Out == nil {
 		return
 	}
-	h := f.prefixes.Get(c).Of(ev.In)
+	st := f.prefixes.Get(c)
+	h := st.Of(ev.In)
 	if ev.RTTCertain {
 		h.rtt.Add(ev.RTT)
 	}
 	h.heard, h.waits, h.unanswered = c.Now(), 0, 0
 	if h.down {
+		st.down--
 		h.down, h.healed = false, c.Now()
 		if c.Traced() {
 			c.Explain(ev.In, "answers again", nil)
@@ -362,7 +370,7 @@ func (f *failover) Nack(c *strategy.Context, ev *strategy.Nack) {
 	h := st.Of(ev.In)
 	h.waits = 0
 	if ev.Reason == ndn.NackNoRoute {
-		f.unanswered(c, ev.In, h, 1)
+		f.unanswered(c, st, ev.In, h, 1)
 	}
 	f.resend(c, st)
 }
@@ -374,7 +382,7 @@ func (f *failover) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 	if h.heard < ev.Out.SentAt {
 		n = f.silence.Evidence
 	}
-	f.unanswered(c, ev.On, h, n)
+	f.unanswered(c, st, ev.On, h, n)
 	f.resend(c, st)
 }
 
