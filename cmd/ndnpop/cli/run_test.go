@@ -195,6 +195,27 @@ func TestCheckNamesTheFile(t *testing.T) {
 	}
 }
 
+// TestCheckWarns of what a valid file says without effect, and of nothing else.
+func TestCheckWarns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.toml")
+	write(t, file, "mgmt.localhop = true\n[shards]\ncount = 1\nprefix_components = 3\n")
+	code, out, stderr := invoke(Options{}, "check", file)
+	want := []string{file + ":1:17: mgmt.localhop: ", file + ":4:21: shards.prefix_components: 3 has no effect"}
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if code != 0 || !strings.Contains(out, "is valid") || len(lines) != len(want) {
+		t.Fatal(code, out, stderr)
+	}
+	for i, w := range want {
+		if !strings.Contains(lines[i], w) {
+			t.Errorf("%q lacks %q", lines[i], w)
+		}
+	}
+	write(t, file, "shards = { count = 1, prefix_components = 2 }\n")
+	if code, _, stderr := invoke(Options{}, "check", file); code != 0 || stderr != "" {
+		t.Error(code, stderr)
+	}
+}
+
 func TestCount(t *testing.T) {
 	if a, b := count(uint64(1), "packet"), count(0, "packet"); a != "1 packet" || b != "0 packets" {
 		t.Errorf("%q, %q", a, b)

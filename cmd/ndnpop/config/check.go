@@ -66,6 +66,21 @@ func (c *Config) check(known Known, d *decoder) {
 	c.checkAuthorize(known, d)
 }
 
+// Warnings is what a valid configuration says without effect, in the order of the
+// file.
+func (c *Config) Warnings() Errors {
+	d := decoder{pos: c.pos}
+	if s := c.Shards; s.Count == 1 && s.PrefixComponents != defaultComponents {
+		d.fail("shards.prefix_components", "%d has no effect with one shard, which is what this version runs; remove it", s.PrefixComponents)
+	}
+	remote := func(a Authorize) bool { return a.Faces == "any" }
+	if c.Mgmt.Localhop && !slices.ContainsFunc(c.Mgmt.Authorize, remote) {
+		d.fail("mgmt.localhop", "it is on, but remote hosts may register nothing: that needs a [[mgmt.authorize]] with faces = \"any\"")
+	}
+	_ = d.errs.asError("") // sorts them
+	return d.errs
+}
+
 func at(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
 // minMTU keeps room for a link header and some payload.

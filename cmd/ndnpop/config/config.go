@@ -206,9 +206,12 @@ func Default(unixPath string) *Config {
 		Mgmt:    Mgmt{Announcers: []string{}, AnnouncerAnchors: []string{}},
 		PIT:     PIT{MaxEntries: 1 << 18, MaxEntriesPerFace: 1 << 16},
 		Admin:   Admin{Listen: "127.0.0.1:9363"},
-		Shards:  Shards{Count: 1, PrefixComponents: 2},
+		Shards:  Shards{Count: 1, PrefixComponents: defaultComponents},
 	}
 }
+
+// defaultComponents of a name choose its shard.
+const defaultComponents = 2
 
 // defaulter is a repeated table with defaults of its own.
 type defaulter interface{ setDefaults() }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -136,7 +135,7 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 
 // ready says what has been started.
 func (d *Daemon) ready() {
-	d.warnLocalhop(d.cfg)
+	d.warn(d.cfg)
 	for _, uri := range d.fwd.Channels() {
 		d.log.Info().Str("uri", uri).Msg("listening")
 	}
@@ -208,11 +207,14 @@ func names(uris []string) (list []ndn.Name, err error) {
 	return list, nil
 }
 
-// warnLocalhop says when mgmt.localhop lets nobody do anything.
-func (d *Daemon) warnLocalhop(c *config.Config) {
-	remote := func(a config.Authorize) bool { return a.Faces == "any" }
-	if c.Mgmt.Localhop && !slices.ContainsFunc(c.Mgmt.Authorize, remote) {
-		d.log.Warn().Msg("mgmt.localhop is on, but remote hosts may register nothing: that needs a [[mgmt.authorize]] with faces = \"any\"")
+// warn says what a configuration has without effect.
+func (d *Daemon) warn(c *config.Config) {
+	for _, w := range c.Warnings() {
+		l := d.log.Warn().Str("key", w.Key)
+		if w.Line > 0 {
+			l = l.Int("line", w.Line)
+		}
+		l.Msg(w.Msg)
 	}
 }
 

@@ -184,7 +184,7 @@ func TestUnit(t *testing.T) {
 // TestLocalhopWithoutRule: remote registration that is on and allows nobody
 // anything is warned of, at the start and when the file is read again.
 func TestLocalhopWithoutRule(t *testing.T) {
-	const says = "remote hosts may register nothing"
+	const says, effect = "remote hosts may register nothing", "has no effect"
 	on := quiet + "faces.unix.path = \"\"\nmgmt.localhop = true\n"
 	rule := on + "[[mgmt.authorize]]\nmodules = [\"rib\"]\nfaces = \"any\"\nany_signature = true\n"
 	d, log := startDaemon(t, on)
@@ -195,8 +195,11 @@ func TestLocalhopWithoutRule(t *testing.T) {
 	if n := strings.Count(log.String(), says); n != 1 {
 		t.Errorf("%d warnings with a rule:\n%s", n, log)
 	}
-	d.Reload(parse(t, on))
+	d.Reload(parse(t, on+"shards.prefix_components = 5\n"))
 	if n := strings.Count(log.String(), says); n != 2 {
 		t.Errorf("%d warnings without it again:\n%s", n, log)
+	}
+	if n := strings.Count(log.String(), effect); n != 1 {
+		t.Errorf("%d warnings of shards.prefix_components:\n%s", n, log)
 	}
 }

@@ -20,6 +20,7 @@ func (d *Daemon) Reload(c *config.Config) (restart []string) {
 	defer d.mu.Unlock()
 	restart = needRestart(d.cfg, c)
 	d.opts.Log.SetLevel(c.Log.Level)
+	d.warn(c)
 	d.reconcileStrategies(c)
 	d.reconcileCS(c)
 	mgmtErr := d.reconcileMgmt(c)
@@ -104,8 +105,6 @@ func (d *Daemon) reconcileMgmt(c *config.Config) error {
 	}
 	if err != nil {
 		d.log.Error().Err(err).Msg("management policy not changed: the old one stays in force")
-	} else {
-		d.warnLocalhop(c)
 	}
 	return err
 }
