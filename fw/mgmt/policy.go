@@ -72,6 +72,17 @@ var (
 	ErrCertificate   = errors.New("not a certificate")
 )
 
+// ConfigError is what is wrong with what a Config names.
+type ConfigError struct {
+	Field string // in the notation of the configuration file, such as authorize[0].certificates[1]
+	Err   error
+}
+
+func (e *ConfigError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
 // Policy decides which commands are allowed.
 type Policy struct {
 	localhop   bool
@@ -99,34 +110,35 @@ type certificate struct {
 	data ndnd.Data // the same, for that library's verifiers
 }
 
-// LoadPolicy reads the files of c with read (os.ReadFile) and checks it.
+// LoadPolicy reads the files of c with read (os.ReadFile) and checks it. An error
+// is a *ConfigError.
 func LoadPolicy(c Config, read func(name string) ([]byte, error)) (*Policy, error) {
 	p := &Policy{localhop: c.Localhop}
 	if len(c.Authorize) == 0 {
 		p.rules = []rule{{anySig: true, anyFace: false}}
 	}
 	for i, a := range c.Authorize {
-		r, err := loadRule(a, read, c.Now)
+		r, err := loadRule(fmt.Sprintf("authorize[%d]", i), a, read, c.Now)
 		if err != nil {
-			return nil, fmt.Errorf("management rule %d: %w", i+1, err)
+			return nil, err
 		}
 		p.rules = append(p.rules, r)
 	}
 	var err error
-	if p.announcers.certs, err = loadCertificates(c.Announcers, read); err != nil {
+	if p.announcers.certs, err = loadCertificates("announcers", c.Announcers, read); err != nil {
 		return nil, err
 	}
-	if p.announcers.trust, err = loadAnchors(c.AnnouncerAnchors, read, c.Now); err != nil {
+	if p.announcers.trust, err = loadAnchors("announcer_anchors", c.AnnouncerAnchors, read, c.Now); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-func loadRule(a Authorization, read func(string) ([]byte, error), now func() time.Time) (rule, error) {
+func loadRule(field string, a Authorization, read func(string) ([]byte, error), now func() time.Time) (rule, error) {
 	r := rule{modules: slices.Clone(a.Modules), anySig: a.AnySignature}
 	for _, m := range a.Modules {
 		if !slices.Contains(modules, m) {
-			return r, fmt.Errorf("%w %q; there are %s", ErrUnknownModule, m, strings.Join(modules, ", "))
+			return r, &ConfigError{field + ".modules", fmt.Errorf("%w %q; there are %s", ErrUnknownModule, m, strings.Join(modules, ", "))}
 		}
 	}
 	switch a.Faces {
@@ -134,40 +146,40 @@ func loadRule(a Authorization, read func(string) ([]byte, error), now func() tim
 	case "any":
 		r.anyFace = true
 	default:
-		return r, fmt.Errorf("%w %q; there are local, any", ErrUnknownFaces, a.Faces)
+		return r, &ConfigError{field + ".faces", fmt.Errorf("%w %q; there are local, any", ErrUnknownFaces, a.Faces)}
 	}
 	var err error
-	if r.certs, err = loadCertificates(a.Certificates, read); err != nil {
+	if r.certs, err = loadCertificates(field+".certificates", a.Certificates, read); err != nil {
 		return r, err
 	}
-	if r.trust, err = loadAnchors(a.TrustAnchors, read, now); err != nil {
+	if r.trust, err = loadAnchors(field+".trust_anchors", a.TrustAnchors, read, now); err != nil {
 		return r, err
 	}
-	for _, file := range a.HMACKeys {
+	for i, file := range a.HMACKeys {
 		b, err := read(file)
-		if err != nil {
-			return r, err
+		if err == nil && len(b) == 0 {
+			err = fmt.Errorf("%s: the key is empty", file)
 		}
-		if len(b) == 0 {
-			return r, fmt.Errorf("%s: the key is empty", file)
+		if err != nil {
+			return r, &ConfigError{fmt.Sprintf("%s.hmac_keys[%d]", field, i), err}
 		}
 		r.secrets = append(r.secrets, b)
 	}
 	if !r.anySig && len(r.certs) == 0 && r.trust == nil && len(r.secrets) == 0 {
-		return r, fmt.Errorf("%w: give certificates, trust anchors, hmac keys, or allow any signature", ErrNoSigner)
+		return r, &ConfigError{field, fmt.Errorf("%w: give certificates, trust anchors, hmac keys, or allow any signature", ErrNoSigner)}
 	}
 	return r, nil
 }
 
-func loadCertificates(files []string, read func(string) ([]byte, error)) (all []certificate, err error) {
-	certs, err := readCertificates(files, read)
+func loadCertificates(field string, files []string, read func(string) ([]byte, error)) (all []certificate, err error) {
+	certs, err := readCertificates(field, files, read)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range certs {
 		d, _, err := spec_2022.Spec{}.ReadData(enc.NewBufferView(c.Data.Wire))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrCertificate, c.Data.Name, err)
+			return nil, &ConfigError{field, fmt.Errorf("%w: %s: %w", ErrCertificate, c.Data.Name, err)}
 		}
 		all = append(all, certificate{c, d})
 	}
@@ -179,35 +191,38 @@ const keyAge = time.Hour
 
 // loadAnchors returns the verifier of those to whom the certificates in the
 // files lead; nil without files.
-func loadAnchors(files []string, read func(string) ([]byte, error), now func() time.Time) (*verify.Verifier, error) {
+func loadAnchors(field string, files []string, read func(string) ([]byte, error), now func() time.Time) (*verify.Verifier, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	certs, err := readCertificates(files, read)
+	certs, err := readCertificates(field, files, read)
 	if err != nil {
 		return nil, err
 	}
 	v, err := verify.New(verify.Config{Anchors: certs, MaxAge: keyAge, Now: now})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+		return nil, &ConfigError{field, fmt.Errorf("%w: %w", ErrCertificate, err)}
 	}
 	return v, nil
 }
 
 // readCertificates reads the certificates of files, in any form that certfile
 // reads.
-func readCertificates(files []string, read func(string) ([]byte, error)) (all []certfile.Certificate, err error) {
-	for _, file := range files {
+func readCertificates(field string, files []string, read func(string) ([]byte, error)) (all []certfile.Certificate, err error) {
+	for i, file := range files {
 		b, err := read(file)
-		if err != nil {
-			return nil, err
+		var certs []certfile.Certificate
+		if err == nil {
+			certs, _, err = certfile.Decode(b)
+			switch {
+			case err != nil:
+				err = fmt.Errorf("%s: %w: %w", file, ErrCertificate, err)
+			case len(certs) == 0:
+				err = fmt.Errorf("%s: %w but a secret key", file, ErrCertificate)
+			}
 		}
-		certs, _, err := certfile.Decode(b)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w: %w", file, ErrCertificate, err)
-		case len(certs) == 0:
-			return nil, fmt.Errorf("%s: %w but a secret key", file, ErrCertificate)
+		if err != nil {
+			return nil, &ConfigError{fmt.Sprintf("%s[%d]", field, i), err}
 		}
 		all = append(all, certs...)
 	}

@@ -49,7 +49,11 @@ func loadConfig(path string, set *strategy.Set) (*config.Config, error) {
 		}
 	}
 	if err := daemon.CheckFiles(c); err != nil {
-		return nil, withCode(exitUsage, fmt.Errorf("%s: %w", path, err))
+		var wrong *config.Error
+		if errors.As(err, &wrong) {
+			wrong.File = path
+		}
+		return nil, withCode(exitUsage, err)
 	}
 	return c, nil
 }

@@ -183,14 +183,14 @@ func TestOwnStrategy(t *testing.T) {
 }
 
 // TestCheckNamesTheFile: of a file that the configuration names, too, it is said
-// which configuration it was.
+// where.
 func TestCheckNamesTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pop.toml")
 	if err := os.WriteFile(file, []byte("[[mgmt.authorize]]\ncertificates = [\"/none.cert\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	j := begin(t, nil, "check", file)
-	if code := j.wait(); code != exitUsage || !strings.Contains(j.err.String(), file+": management rule 1: open /none.cert") {
+	if code := j.wait(); code != exitUsage || !strings.Contains(j.err.String(), file+":2:17: mgmt.authorize[0].certificates[0]: open /none.cert") {
 		t.Errorf("code %d, %s", code, j.err.String())
 	}
 }

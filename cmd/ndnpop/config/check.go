@@ -81,6 +81,12 @@ func (c *Config) Warnings() Errors {
 	return d.errs
 }
 
+// Wrong is an error of a key that was found elsewhere, with its place in the file.
+func (c *Config) Wrong(key string, err error) *Error {
+	p := c.pos[key]
+	return &Error{Line: p.line, Col: p.col, Key: key, Msg: err.Error()}
+}
+
 func at(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
 // minMTU keeps room for a link header and some payload.

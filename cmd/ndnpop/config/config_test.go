@@ -250,3 +250,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestSizeInWords: bounds are named as a person would.
+func TestSizeInWords(t *testing.T) {
+	for size, want := range map[Size]string{0: "0B", 1e12: "1TB", 8e6: "8MB", 256 << 10: "256KiB", 1 << 40: "1TiB", 1025: "1025B"} {
+		if got := size.String(); got != want {
+			t.Errorf("%d: %s, want %s", int64(size), got, want)
+		}
+	}
+}
+
+// TestUnknownTablesHaveLines, repeated and empty ones too.
+func TestUnknownTablesHaveLines(t *testing.T) {
+	_, err := Parse([]byte("[fases]\n[[routes]]\n"), base(), testKnown)
+	var es Errors
+	if !errors.As(err, &es) || len(es) != 2 || es[0].Line != 1 || es[1].Line != 2 {
+		t.Error(err)
+	}
+}

@@ -173,7 +173,10 @@ func (d *decoder) fail(key, format string, args ...any) {
 		d.bad = map[string]bool{}
 	}
 	d.bad[key] = true
-	p := d.pos[key]
+	p, ok := d.pos[key]
+	if !ok {
+		p = d.pos[at(key, 0)] // unknown, and repeated
+	}
 	d.errs = append(d.errs, &Error{Line: p.line, Col: p.col, Key: key, Msg: fmt.Sprintf(format, args...)})
 }
 

@@ -41,15 +41,13 @@ func ParseSize(s string) (Size, error) {
 
 // String writes a size with the largest unit that divides it.
 func (s Size) String() string {
-	if s == 0 {
-		return "0B"
-	}
+	n, name := int64(1), "B"
 	for _, u := range units {
-		if int64(s)%u.n == 0 {
-			return strconv.FormatInt(int64(s)/u.n, 10) + u.name
+		if s != 0 && int64(s)%u.n == 0 && u.n > n {
+			n, name = u.n, u.name
 		}
 	}
-	return strconv.FormatInt(int64(s), 10) + "B"
+	return strconv.FormatInt(int64(s)/n, 10) + name
 }
 
 // Duration is a time span. In a file: a string as "10ms", "1m30s".

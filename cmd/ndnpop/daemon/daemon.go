@@ -226,10 +226,16 @@ func mgmtPolicy(c *config.Config) (*mgmt.Policy, error) {
 			Certificates: a.Certificates, TrustAnchors: a.TrustAnchors, HMACKeys: a.HMACKeys,
 		})
 	}
-	return mgmt.LoadPolicy(m, os.ReadFile)
+	p, err := mgmt.LoadPolicy(m, os.ReadFile)
+	var wrong *mgmt.ConfigError
+	if errors.As(err, &wrong) {
+		return nil, c.Wrong("mgmt."+wrong.Field, wrong.Err)
+	}
+	return p, err
 }
 
-// CheckFiles reads the files that a configuration names, as Start will.
+// CheckFiles reads the files that a configuration names, as Start will. An error
+// is a *config.Error.
 func CheckFiles(c *config.Config) error {
 	_, err := mgmtPolicy(c)
 	return err
