@@ -171,6 +171,29 @@ func TestReplicaStays(t *testing.T) {
 	}
 }
 
+// The bound of the round-trip time, from both sides. A path whose rate halves, with
+// a queue as long as itself, is kept; one that is two and a half times as far, with
+// hardly a queue, is left.
+func TestReplicaBound(t *testing.T) {
+	const size = replicaSize * 2 / 3
+	halved, farther := pipe(40, 20*ms), pipe(10, 50*ms)
+	halved.Queue, farther.Queue = sim.BDP(halved.Rate, 20*ms), 12<<10
+	for _, controller := range []string{"reno", "cubic", "vegas", "bbr", "bbr-gc"} {
+		for left, after := range []sim.Params{halved, farther} {
+			r := newReplicated(t, 3, "nst", size, pipe(80, 20*ms), pipe(80, 25*ms))
+			r.start(controller, false, twoLevel)
+			r.net.At(time.Second, func() {
+				if err := r.links[0].Set(after); err != nil {
+					t.Error(err)
+				}
+			})
+			if st := r.run(size, time.Minute); st.ReplicaSwitches != uint64(left) {
+				t.Errorf("%s, a round trip of %v: %+v", controller, 2*after.Delay, r.fetch.Switches())
+			}
+		}
+	}
+}
+
 // A replica that falls silent is left within a second, or two timeouts; where
 // nst chooses, before the fetch notices.
 func TestReplicaFallsSilent(t *testing.T) {
