@@ -294,15 +294,12 @@ func (cs *CS) hasHint(e *csEntry, hint []byte) bool {
 }
 
 func (cs *CS) find(h uint64, n ndn.Name, hint []byte) (uint32, bool) {
-	for it := cs.index.find(h); ; {
-		slot, ok := it.next()
-		if !ok {
-			return 0, false
-		}
+	for slot, it, ok := cs.index.find(h); ok; slot, it, ok = it.next() {
 		if e := cs.entries.at(slot); e.hash == h && cs.name(e).Equal(n) && cs.hasHint(e, hint) {
 			return slot, true
 		}
 	}
+	return 0, false
 }
 
 // Query is what a look-up asks for.

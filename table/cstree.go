@@ -96,15 +96,12 @@ func (cs *CS) detach(slot uint32) {
 // names have the same hash, which nobody without its key can provoke, they share
 // the node: a look-up by prefix, or Erase, may then miss Data.
 func (cs *CS) nodeOf(h uint64, depth int) (uint32, bool) {
-	for it := cs.nodeIndex.find(h); ; {
-		at, ok := it.next()
-		if !ok {
-			return 0, false
-		}
+	for at, it, ok := cs.nodeIndex.find(h); ok; at, it, ok = it.next() {
 		if n := cs.nodes.at(at); n.hash == h && int(n.depth) == depth {
 			return at, true
 		}
 	}
+	return 0, false
 }
 
 // node finds the node of the first depth components of name.

@@ -58,15 +58,12 @@ func (d *DeadNonces) Has(now ndn.Time, name uint64, nonce uint32) bool {
 		return false
 	}
 	k := nonceKey(name, nonce)
-	for it := d.index.find(k); ; {
-		slot, ok := it.next()
-		if !ok {
-			return false
-		}
+	for slot, it, ok := d.index.find(k); ok; slot, it, ok = it.next() {
 		if r := &d.ring[slot]; r.key == k {
 			return now.Sub(r.at) < d.lifetime
 		}
 	}
+	return false
 }
 
 // Add remembers a Nonce.
@@ -80,11 +77,7 @@ func (d *DeadNonces) Add(now ndn.Time, name uint64, nonce uint32) {
 		d.grow()
 	}
 	k := nonceKey(name, nonce)
-	for it := d.index.find(k); ; {
-		slot, ok := it.next()
-		if !ok {
-			break
-		}
+	for slot, it, ok := d.index.find(k); ok; slot, it, ok = it.next() {
 		if d.ring[slot].key == k {
 			// The later of the two counts: the older leaves the index now.
 			d.index.remove(k, slot)

@@ -26,37 +26,44 @@ const (
 
 func cellOf(h uint64, slot uint32) uint64 { return h&^0xffffffff | uint64(slot+cellSlot) }
 
-// probe walks the slots that may belong to a hash.
+// probe is how far a search for the slots of a hash has come. It is passed by
+// value, and small enough to stay in registers.
 type probe struct {
-	cells, rest []uint64
-	tag         uint32
-	pos         uint32
+	x        *index
+	tag, pos uint32
+	old      bool // it is among the old cells
 }
 
-func (x *index) find(h uint64) probe {
+// find returns the first slot that may belong to a hash, and where next finds
+// the others.
+func (x *index) find(h uint64) (slot uint32, rest probe, ok bool) {
 	t := uint32(h >> 32)
-	return probe{x.cells, x.old, t, t}
+	return probe{x, t, t, false}.next()
 }
 
 // next returns the next candidate. The index must not be changed meanwhile.
-func (p *probe) next() (slot uint32, ok bool) {
+func (p probe) next() (slot uint32, rest probe, ok bool) {
+	cells := p.x.cells
+	if p.old {
+		cells = p.x.old
+	}
 	for {
-		if n := uint32(len(p.cells)); n > 0 {
+		if n := uint32(len(cells)); n > 0 {
 			for {
-				c := p.cells[p.pos&(n-1)]
+				c := cells[p.pos&(n-1)]
 				if c == cellEmpty {
 					break
 				}
 				p.pos++
 				if uint32(c>>32) == p.tag && uint32(c) >= cellSlot {
-					return uint32(c) - cellSlot, true
+					return uint32(c) - cellSlot, p, true
 				}
 			}
 		}
-		if p.rest == nil {
-			return 0, false
+		if p.old || p.x.old == nil {
+			return 0, p, false
 		}
-		p.cells, p.rest, p.pos = p.rest, nil, p.tag
+		cells, p.pos, p.old = p.x.old, p.tag, true
 	}
 }
 
@@ -81,8 +88,7 @@ func (x *index) ahead(hashes []uint64) (sum uint64) {
 // first finds the slots that the searches for hashes would look at first.
 func (x *index) first(slots []uint32, hashes []uint64) []uint32 {
 	for _, h := range hashes {
-		it := x.find(h)
-		if slot, ok := it.next(); ok {
+		if slot, _, ok := x.find(h); ok {
 			slots = append(slots, slot)
 		}
 	}
@@ -134,11 +140,12 @@ func (x *index) move() {
 
 // has reports whether slot is in the index under h.
 func (x *index) has(h uint64, slot uint32) bool {
-	for it := x.find(h); ; {
-		if s, ok := it.next(); !ok || s == slot {
-			return ok
+	for s, it, ok := x.find(h); ok; s, it, ok = it.next() {
+		if s == slot {
+			return true
 		}
 	}
+	return false
 }
 
 // remove takes slot, inserted under h, out of the index, if it is there.

@@ -33,11 +33,7 @@ func kindHash(h uint64, kind uint32) uint64 { return h ^ uint64(kind)*0x9e3779b9
 // the hash of the name. The state may be used until the next call of Get.
 func (m *Measurements) Get(h uint64, n ndn.Name, kind uint32) *State {
 	h = kindHash(h, kind)
-	for it := m.index.find(h); ; {
-		slot, ok := it.next()
-		if !ok {
-			break
-		}
+	for slot, it, ok := m.index.find(h); ok; slot, it, ok = it.next() {
 		e := m.slab.at(slot)
 		if e.hash == h && e.kind == kind && n.Equal(e.name) {
 			if m.head != slot+1 {

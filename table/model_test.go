@@ -58,11 +58,7 @@ func TestIndexModel(t *testing.T) {
 		}
 		for _, m := range model {
 			found := 0
-			for it := x.find(m.h); ; {
-				slot, ok := it.next()
-				if !ok {
-					break
-				}
+			for slot, it, ok := x.find(m.h); ok; slot, it, ok = it.next() {
 				if slot == m.slot {
 					found++
 				}

@@ -270,11 +270,7 @@ func DataHash(i *ndn.Interest, hashes []uint64) (h uint64, digest []byte) {
 // h is its DataHash. variants counts the entries with the same Data name that
 // were passed.
 func (p *PIT) Find(h uint64, i *ndn.Interest, hint []byte) (e *PitEntry, variants int) {
-	for it := p.index.find(h); ; {
-		slot, ok := it.next()
-		if !ok {
-			return nil, variants
-		}
+	for slot, it, ok := p.index.find(h); ok; slot, it, ok = it.next() {
 		e := p.slab.at(slot)
 		if e.Hash != h {
 			continue
@@ -285,6 +281,7 @@ func (p *PIT) Find(h uint64, i *ndn.Interest, hint []byte) (e *PitEntry, variant
 		}
 		variants++
 	}
+	return nil, variants
 }
 
 // Insert makes an entry for an Interest that Find did not find. It copies the
@@ -412,11 +409,7 @@ func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
 	var sum [32]byte
 	summed := false
 	h := hashes[len(hashes)-1]
-	for it := p.index.find(h); ; {
-		slot, ok := it.next()
-		if !ok {
-			break
-		}
+	for slot, it, ok := p.index.find(h); ok; slot, it, ok = it.next() {
 		e := p.slab.at(slot)
 		if e.Hash != h {
 			continue
@@ -442,11 +435,7 @@ func (p *PIT) Match(dst []*PitEntry, hashes []uint64, d *ndn.Data) []*PitEntry {
 			continue
 		}
 		h := hashes[l]
-		for it := p.index.find(h); ; {
-			slot, ok := it.next()
-			if !ok {
-				break
-			}
+		for slot, it, ok := p.index.find(h); ok; slot, it, ok = it.next() {
 			e := p.slab.at(slot)
 			if e.Hash == h && e.CanBePrefix && !e.HasDigest && int(e.NameLen) == l && d.Name.HasPrefix(e.Name) {
 				dst = append(dst, e)

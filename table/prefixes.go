@@ -33,15 +33,12 @@ func (p *prefixes[T]) count() int { return p.index.live }
 
 // get returns the slot of exactly this name.
 func (p *prefixes[T]) get(h uint64, n ndn.Name) (uint32, bool) {
-	for it := p.index.find(h); ; {
-		slot, ok := it.next()
-		if !ok {
-			return 0, false
-		}
+	for slot, it, ok := p.index.find(h); ok; slot, it, ok = it.next() {
 		if e := p.slab.at(slot); e.hash == h && e.name.Equal(n) {
 			return slot, true
 		}
 	}
+	return 0, false
 }
 
 // longest returns the slot of the longest prefix of n in the set. hashes are
@@ -54,11 +51,7 @@ func (p *prefixes[T]) longest(hashes []uint64, n ndn.Name) (uint32, bool) {
 			return p.root, true
 		}
 		h := hashes[l]
-		for it := p.index.find(h); ; {
-			slot, ok := it.next()
-			if !ok {
-				break
-			}
+		for slot, it, ok := p.index.find(h); ok; slot, it, ok = it.next() {
 			if e := p.slab.at(slot); e.hash == h && int(e.len) == l && n.HasPrefix(e.name) {
 				return slot, true
 			}
