@@ -18,7 +18,8 @@
 // effect with the next Interest. An Interest from a further downstream joins
 // the pending one. A probe's answer is awaited for 1 s after the Interest was
 // satisfied. When a next hop goes down, what is pending there is sent on at
-// once.
+// once; so is what its link gives up, which counts as a timeout, while there is
+// a next hop that was not tried.
 package asf
 
 import (
@@ -118,10 +119,14 @@ func (a *asf) refresh(h *hop, now ndn.Time) {
 		*h = hop{watched: h.watched[:0]}
 	}
 	if h.late != 0 && now >= h.late {
-		h.late = 0
-		if h.timeouts++; h.timeouts >= a.maxTimeouts {
-			h.timedOut, h.timeouts = true, 0
-		}
+		a.timeout(h)
+	}
+}
+
+func (a *asf) timeout(h *hop) {
+	h.late = 0
+	if h.timeouts++; h.timeouts >= a.maxTimeouts {
+		h.timedOut, h.timeouts = true, 0
 	}
 }
 
@@ -265,6 +270,16 @@ func (a *asf) Nack(c *strategy.Context, ev *strategy.Nack) {
 	h := a.prefixes.Get(c).hops.Of(ev.In)
 	h.timedOut, h.timeouts, h.late = true, 0, 0
 	c.PassNacks()
+}
+
+// GaveUp implements strategy.GaveUpHandler. A Nack while there is another next
+// hop would make the consumer slow down, and begin anew with the same one.
+func (a *asf) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
+	ns := a.prefixes.Get(c)
+	a.timeout(ns.hops.Of(ev.On))
+	if len(c.Ins()) == 0 || !a.send(c, ns, c.Candidates(), true) {
+		c.PassNacks()
+	}
 }
 
 // NextHop implements strategy.NextHopHandler.

@@ -3,9 +3,10 @@
 //
 // It differs from NFD's in these points: a repetition prefers next hops that
 // have not been tried, repetitions that come too fast are suppressed, and when
-// a next hop goes down, what is pending there is sent on at once. Nacks are
-// collected from all upstreams; the least severe then goes down. Without a
-// next hop the answer is Nack NoRoute.
+// a next hop goes down, what is pending there is sent on at once, and what its
+// link gives up to a next hop that was not tried. Nacks are collected from all
+// upstreams; the least severe then goes down. Without a next hop the answer is
+// Nack NoRoute.
 package random
 
 import (
@@ -27,14 +28,14 @@ func (r *random) Suppression() strategy.Suppression { return r.suppression }
 
 // Interest implements strategy.Strategy.
 func (r *random) Interest(c *strategy.Context, ev *strategy.Interest) {
-	if !r.forward(c) && ev.New {
+	if !r.forward(c, true) && ev.New {
 		c.Nack(ev.In, ndn.NackNoRoute)
 	}
 }
 
-// forward sends to one of the next hops that were not tried or, without any,
-// to one of all.
-func (r *random) forward(c *strategy.Context) bool {
+// forward sends to one of the next hops that were not tried or, without any and
+// if again is set, to one of all.
+func (r *random) forward(c *strategy.Context, again bool) bool {
 	hops := c.Candidates()
 	tried, n := uint64(0), 0
 	for i := range hops {
@@ -62,6 +63,9 @@ func (r *random) forward(c *strategy.Context) bool {
 				break
 			}
 		}
+		if !again {
+			return false
+		}
 		n = len(hops)
 		for i := range hops {
 			if tried>>i&1 == 0 {
@@ -75,16 +79,23 @@ func (r *random) forward(c *strategy.Context) bool {
 // Data implements strategy.Strategy.
 func (r *random) Data(*strategy.Context, *strategy.Data) {}
 
+// GaveUp implements strategy.GaveUpHandler.
+func (r *random) GaveUp(c *strategy.Context, _ *strategy.GaveUp) {
+	if len(c.Ins()) == 0 || !r.forward(c, false) {
+		c.PassNacks()
+	}
+}
+
 // NextHop implements strategy.NextHopHandler.
 func (r *random) NextHop(c *strategy.Context, _ *strategy.NextHop) {
 	if c.HasEntry() && !c.PendingOut() {
-		r.forward(c)
+		r.forward(c, true)
 	}
 }
 
 // Inherit implements strategy.InheritHandler.
 func (r *random) Inherit(c *strategy.Context) {
 	if !c.PendingOut() {
-		r.forward(c)
+		r.forward(c, true)
 	}
 }

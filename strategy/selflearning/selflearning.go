@@ -14,8 +14,11 @@
 // another node follows a route without the mark, so that the announcement for
 // that node comes from further upstream instead of from our RIB. A next hop
 // that answers NoRoute does not lose its route, but is not used for 10 s;
-// without another one, discovery begins again. Repetitions that come too fast
-// are suppressed.
+// without another one, discovery begins again, and so it does when an Interest for
+// discovery is repeated and nothing has come from any next hop since it was sent
+// there: at most once a second for a prefix, since content that is yet to be made is
+// silent, too. What is pending goes to a next hop that is found as well. Repetitions
+// that come too fast are suppressed.
 package selflearning
 
 import (
@@ -32,17 +35,30 @@ func Factory() strategy.Factory {
 	})
 }
 
-// refused is how long a next hop without a route is left alone.
-const refused = 10 * time.Second
+const (
+	// refused is how long a next hop without a route is left alone.
+	refused = 10 * time.Second
+	// again is the least time between discoveries because of silence.
+	again = time.Second
+)
 
 type learner struct {
 	suppression strategy.Suppression
-	prefixes    strategy.PrefixState[strategy.Hops[hop]]
+	prefixes    strategy.PrefixState[prefix]
 	entries     strategy.EntryState[entry]
 }
 
+// prefix is what is known about a prefix.
+type prefix struct {
+	hops  strategy.Hops[hop]
+	again ndn.Time // no discovery because of silence before
+}
+
 // hop is what is known about one next hop of a prefix.
-type hop struct{ noRoute ndn.Time } // until then
+type hop struct {
+	noRoute ndn.Time // until then
+	heard   ndn.Time // when the latest Data came from it
+}
 
 // entry is what is known about a pending Interest.
 type entry struct {
@@ -58,6 +74,9 @@ func (l *learner) Interest(c *strategy.Context, ev *strategy.Interest) {
 	marked := c.Link() != nil && c.Link().NonDiscovery
 	e := l.entries.Get(c)
 	e.in = e.in || !marked
+	if ev.Retransmission && !marked && l.silent(c) && l.broadcast(c, e) {
+		return
+	}
 	if l.follow(c, e, marked || c.FromLocal()) {
 		return
 	}
@@ -68,6 +87,25 @@ func (l *learner) Interest(c *strategy.Context, ev *strategy.Interest) {
 		return
 	}
 	l.broadcast(c, e)
+}
+
+// silent reports whether all next hops had the Interest and nothing has come from
+// any of them since.
+func (l *learner) silent(c *strategy.Context) bool {
+	st := l.prefixes.Get(c)
+	if c.Now() < st.again {
+		return false
+	}
+	for _, n := range c.NextHops() {
+		h, o := st.hops.Find(n.Face), c.Out(n.Face)
+		switch {
+		case h != nil && h.noRoute > c.Now():
+		case o == nil, h != nil && h.heard > o.SentAt:
+			return false
+		}
+	}
+	st.again = c.Now().Add(again)
+	return true
 }
 
 // follow sends to all next hops and reports whether there is one.
@@ -81,7 +119,7 @@ func (l *learner) follow(c *strategy.Context, e *entry, marked bool) bool {
 		c.NonDiscovery()
 	}
 	for i := range hops {
-		if h := st.Find(hops[i].Face); h != nil && h.noRoute > c.Now() {
+		if h := st.hops.Find(hops[i].Face); h != nil && h.noRoute > c.Now() {
 			continue
 		}
 		c.ExplainCost(hops[i].Face, "there is a route")
@@ -94,8 +132,8 @@ func (l *learner) follow(c *strategy.Context, e *entry, marked bool) bool {
 }
 
 // broadcast sends to all faces that do not end on this host, but not to those
-// that have answered NoRoute to a discovery.
-func (l *learner) broadcast(c *strategy.Context, e *entry) {
+// that have answered NoRoute to a discovery, and reports whether there is one.
+func (l *learner) broadcast(c *strategy.Context, e *entry) (sent bool) {
 	discovered := e.out
 	for _, f := range c.Faces() {
 		if o := c.Out(f); o != nil && o.Failed && discovered {
@@ -105,13 +143,15 @@ func (l *learner) broadcast(c *strategy.Context, e *entry) {
 			c.Explain(f, "discovery", nil)
 		}
 		if c.Send(f) == strategy.Sent {
-			e.out = true
+			e.out, sent = true, true
 		}
 	}
+	return sent
 }
 
 // Data implements strategy.Strategy.
 func (l *learner) Data(c *strategy.Context, ev *strategy.Data) {
+	l.prefixes.Get(c).hops.Of(ev.In).heard = c.Now()
 	if ev.Out == nil || c.Link() == nil || c.Link().Announcement == nil {
 		return
 	}
@@ -126,7 +166,7 @@ func (l *learner) Data(c *strategy.Context, ev *strategy.Data) {
 // Nack implements strategy.NackHandler.
 func (l *learner) Nack(c *strategy.Context, ev *strategy.Nack) {
 	if ev.Reason == ndn.NackNoRoute {
-		l.prefixes.Get(c).Of(ev.In).noRoute = c.Now().Add(refused)
+		l.prefixes.Get(c).hops.Of(ev.In).noRoute = c.Now().Add(refused)
 	}
 	if c.PendingOut() || len(c.Ins()) == 0 {
 		return
@@ -151,7 +191,15 @@ func (l *learner) Nack(c *strategy.Context, ev *strategy.Nack) {
 // Interest goes, the way is to be found anew: from here if a downstream
 // discovers, otherwise from there.
 func (l *learner) NextHop(c *strategy.Context, ev *strategy.NextHop) {
-	if !c.HasEntry() || c.PendingOut() {
+	if !c.HasEntry() {
+		return
+	}
+	if c.PendingOut() {
+		if ev.Change != strategy.HopDown && c.Out(ev.Face) == nil && len(c.Ins()) > 0 {
+			c.NonDiscovery()
+			c.ExplainCost(ev.Face, "a next hop that is new or up again")
+			c.Send(ev.Face)
+		}
 		return
 	}
 	e := l.entries.Get(c)

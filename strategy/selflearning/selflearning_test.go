@@ -155,3 +155,44 @@ func data(t *testing.T, n ndn.Name) []byte {
 	}
 	return b
 }
+
+// TestSilentNextHopIsFoundAnew: a route that was learnt swallows Interests. A
+// repeated one discovers, and what is pending goes the way that is found.
+func TestSilentNextHopIsFoundAnew(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", NoRoute: true, Announce: true, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", NoRoute: true, Announce: true, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 4, Resend: 500 * ms})
+	r.At(2*sec, func() { a.Silent = true })
+	r.Run(10 * sec)
+	if gap := con.Gap(sec, 10*sec); gap > 600*ms {
+		t.Errorf("a gap of %v", gap)
+	}
+	discoveries := 0
+	for _, s := range r.Sends {
+		if s.Hop == b && !s.NonDiscovery {
+			discoveries++
+		}
+	}
+	if discoveries != 4+1 { // the first window, and one repetition of the last
+		t.Errorf("%d discoveries", discoveries)
+	}
+}
+
+// TestPausesAreNoFlood: while content is not made yet, everybody is asked once a
+// second, and single losses ask nobody.
+func TestPausesAreNoFlood(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", NoRoute: true, Announce: true, RTT: 10 * ms, Loss: .02})
+	b := r.AddHop(strategytest.Hop{Name: "b", NoRoute: true, Silent: true})
+	r.AddConsumer(strategytest.Consumer{Window: 8, Resend: 100 * ms})
+	r.Run(10 * sec)
+	if n := r.Count(b, sec, 10*sec); n > 0 {
+		t.Errorf("single losses asked everybody %d times", n)
+	}
+	r.At(10*sec, func() { a.Silent = true })
+	r.Run(20 * sec)
+	if n := r.Count(b, 10*sec, 20*sec); n > 10 {
+		t.Errorf("asked everybody %d times in ten seconds", n)
+	}
+}

@@ -355,3 +355,23 @@ func TestFullQueueIsCongestion(t *testing.T) {
 		drained(t, r)
 	})
 }
+
+// TestGivenUpGoesElsewhere: what the link of one next hop gives up goes to
+// another one, and the consumer hears of nothing. nst, whose next hops are
+// replicas, moves when the link goes on giving up.
+func TestGivenUpGoesElsewhere(t *testing.T) {
+	each(t, func(t *testing.T, r *strategytest.Recorder) {
+		r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Loss: .2, GiveUp: 40 * ms})
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+		con := r.AddConsumer(strategytest.Consumer{Window: 4, Segments: 1000, Resend: 500 * ms})
+		r.Run(time.Minute)
+		most := 0
+		if t.Name() == "TestGivenUpGoesElsewhere/nst" {
+			most = 20
+		}
+		if len(con.Nacks) > most || len(con.Arrivals)+len(con.Nacks) != 1000 || con.Resent > 0 {
+			t.Errorf("%d Data, %d repeated, Nacks %v", len(con.Arrivals), con.Resent, con.Nacks)
+		}
+		drained(t, r)
+	})
+}
