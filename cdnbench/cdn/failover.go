@@ -23,13 +23,18 @@ const (
 type failure struct {
 	name string
 	do   func(t *trial, mid int) error
+	ends bool // it ends the node's processes
 }
 
 var failures = []failure{
-	{"undisturbed", func(*trial, int) error { return nil }},
-	{"kill -9", func(t *trial, mid int) error { return t.arm.Kill(Mid1 + Node(mid)) }},
-	{"black hole", func(t *trial, mid int) error { return t.lab.t.Mids[mid].BlackHole() }},
+	{name: "undisturbed", do: func(*trial, int) error { return nil }},
+	{name: "kill -9", ends: true, do: func(t *trial, mid int) error { return t.arm.Kill(Mid1 + Node(mid)) }},
+	{name: "black hole", do: func(t *trial, mid int) error { return t.lab.t.Mids[mid].BlackHole() }},
 }
+
+// untilEnded is the part of a gap in which nobody can know: the kernel refuses in
+// the name of a killed node when it has taken back the memory of its processes.
+const untilEnded = "until the node's processes had ended, ms"
 
 // failAt is how much has arrived when the path fails.
 func failAt(size int64) int64 { return size * 2 / 5 }
@@ -70,9 +75,11 @@ func failoverKinds(o cdnbench.Options) []Kind {
 
 func reportFailover(l *lab, size int64) {
 	l.describe("What does a consumer notice when the intermediate that serves is killed, or silently stops to answer, in the middle of a transfer?",
-		fmt.Sprintf("%s are fetched from empty caches; when %s have arrived, the intermediate that sent most of the last %s is killed (kill -9), or everything on its link to the edge is lost without notice (black hole). After the kill the node's kernel still answers, so that its neighbours are told at once. "+
+		fmt.Sprintf("%s are fetched from empty caches; when %s have arrived, the intermediate that sent most of the last %s is killed (kill -9), or everything on its link to the edge is lost without notice (black hole). After the kill the node's kernel still answers, so that its neighbours are told as soon as it has ended the process. "+
 			"curl resumes where a transfer breaks, and after three seconds of silence. Gaps are those between arriving packets for ndnpop, and in the output for curl.",
 			megabytes(size), megabytes(failAt(size)), megabytes(servingBytes)))
+	l.find(fmt.Sprintf("%s: when it was killed the kernel took %.2g ms (median) to end the intermediate, and refused in its name only then. That is part of the gap, and grows with the memory that a cache uses.",
+		l.ours(), l.median(l.ours(), "kill -9: "+untilEnded)))
 	other := ms(l.rtt(l.t.Mids[1], l.t.Origins[1][0]))
 	n := l.ours()
 	get := func(f, metric string) float64 { return l.median(n, f+": "+metric) }
@@ -117,7 +124,17 @@ func measureFailure(ctx context.Context, t *trial, f failure, size int64) (err e
 			}
 		}
 	}()
+	var ended [2]<-chan time.Time // when those of an intermediate have
+	for i := range ended {
+		if f.ends {
+			if ended[i], err = t.lab.t.Hosts[Mid1+Node(i)].Ended(); err != nil {
+				return err
+			}
+		}
+	}
 	failed := time.Duration(-1)
+	var hit int // which intermediate
+	var began time.Time
 	var watch serving
 	var doErr error
 	r, err := t.fetch(ctx, t.patience(2*time.Minute), Fetch{Object: t.lab.object(size), Resume: true, Progress: func(p Point) {
@@ -126,7 +143,8 @@ func measureFailure(ctx context.Context, t *trial, f failure, size int64) (err e
 		}
 		mid, due, err := watch.at(t.lab.t, p.Bytes, failAt(size))
 		if err == nil && due {
-			failed, err = p.At, f.do(t, mid)
+			failed, hit, began = p.At, mid, time.Now()
+			err = f.do(t, mid)
 		}
 		doErr = err
 	}})
@@ -145,6 +163,9 @@ func measureFailure(ctx context.Context, t *trial, f failure, size int64) (err e
 	from, to := failed-aroundBefore, failed+aroundAfter
 	t.add(name("longest gap between packets, ms"), ms(r.Gap(from, to)))
 	t.add(name("longest gap in the output, ms"), ms(r.OrderedGap(from, to)))
+	if f.ends {
+		t.add(name(untilEnded), ms((<-ended[hit]).Sub(began)))
+	}
 	t.add(name("requests sent again"), float64(r.Again))
 	if r.Packets != nil {
 		n := 0

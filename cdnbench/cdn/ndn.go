@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/named-data/ndnd/std/types/optional"
-	"golang.org/x/sys/unix"
 
 	"ndnpop/cdnbench/emunet"
 	"ndnpop/cdnbench/peer"
@@ -305,19 +304,23 @@ func (a *ndnArm) Steer(ctx context.Context, mid Node) error {
 	})
 }
 
-// Kill implements Arm.
+// Kill implements Arm. It looks for no processes: that would take as long as some
+// of what is measured afterwards, and a processor from the node.
 func (a *ndnArm) Kill(n Node) error {
-	_, err := a.t.Hosts[n].Signal(unix.SIGKILL)
-	return err
+	var errs []error
+	for _, c := range a.cmd[n] {
+		if err := c.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Stop implements Arm.
 func (a *ndnArm) Stop() error {
 	var errs []error
 	for n := range nodes {
-		if len(a.cmd[n]) > 0 {
-			errs = append(errs, a.Kill(n))
-		}
+		errs = append(errs, a.Kill(n))
 		for _, c := range a.cmd[n] {
 			_ = c.Wait() // it was killed
 		}

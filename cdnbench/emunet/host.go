@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -312,6 +313,31 @@ func (h *Host) Processes() ([]int, error) { return processesIn(h.id) }
 // Signal sends sig to every process in the host and returns to how many:
 // SIGKILL is a crash, SIGSTOP a freeze that leaves the kernel answering.
 func (h *Host) Signal(sig unix.Signal) (int, error) { return signalIn(h.id, sig) }
+
+// Ended returns a channel that gets the time at which the last of the processes
+// that are in the host now has ended. From then on the kernel refuses what comes
+// for their sockets, and not before: it takes back the memory of a process that is
+// killed first, page by page (do_exit, Linux kernel/exit.c).
+func (h *Host) Ended() (<-chan time.Time, error) {
+	fds, err := pidfdsIn(h.id)
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan time.Time, 1)
+	go func() {
+		for _, fd := range fds {
+			wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			for {
+				if _, err := unix.Poll(wait, -1); err != unix.EINTR {
+					break
+				}
+			}
+			unix.Close(fd)
+		}
+		ended <- time.Now()
+	}()
+	return ended, nil
+}
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	p = p.Masked()

@@ -164,11 +164,12 @@ func processesIn(id string) ([]int, error) {
 	return pids, nil
 }
 
-// signalIn sends sig to the processes in a namespace and returns to how many.
-func signalIn(id string, sig unix.Signal) (n int, err error) {
+// pidfdsIn opens the processes in a namespace, without our own. The caller closes
+// the descriptors.
+func pidfdsIn(id string) (fds []int, err error) {
 	pids, err := processesIn(id)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, pid := range pids {
 		fd, err := unix.PidfdOpen(pid, 0)
@@ -176,9 +177,27 @@ func signalIn(id string, sig unix.Signal) (n int, err error) {
 			continue // it ended
 		}
 		// The descriptor is of the process that has the id now: check again.
-		if l, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); l == id && unix.PidfdSendSignal(fd, sig, nil, 0) == nil {
+		if l, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); l != id {
+			unix.Close(fd)
+			continue
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// signalIn sends sig to the processes in a namespace and returns to how many.
+func signalIn(id string, sig unix.Signal) (n int, err error) {
+	fds, err := pidfdsIn(id)
+	if err != nil {
+		return 0, err
+	}
+	for _, fd := range fds {
+		if unix.PidfdSendSignal(fd, sig, nil, 0) == nil {
 			n++
 		}
+	}
+	for _, fd := range fds {
 		unix.Close(fd)
 	}
 	return n, nil

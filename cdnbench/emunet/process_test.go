@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -87,6 +88,39 @@ func TestSignalsReachAllOfAHost(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(nsDir, b.Namespace())); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Close left a namespace: %v", err)
 	}
+}
+
+func TestEndOfAllProcessesIsTold(t *testing.T) {
+	n := network(t, Options{})
+	a, b := host(t, n, "a"), host(t, n, "b")
+	must(t, b.Command("sleep", "1000").Start())
+	first, second := a.Command("sleep", "1000"), a.Command("sleep", "1000")
+	must(t, first.Start())
+	must(t, second.Start())
+	ended, err := a.Ended()
+	must(t, err)
+	must(t, first.Process.Kill())
+	first.Wait()
+	must(t, b.Command("true").Run()) // time enough to be wrong
+	select {
+	case <-ended:
+		t.Error("the end was told while a process was left")
+	default:
+	}
+	killed := time.Now()
+	must(t, second.Process.Kill())
+	select {
+	case at := <-ended:
+		if at.Before(killed) {
+			t.Errorf("ended %v before it was killed", killed.Sub(at))
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the end was not told")
+	}
+	// Nobody is left to wait for.
+	ended, err = a.Ended()
+	must(t, err)
+	<-ended
 }
 
 func TestClosedNetworkRefuses(t *testing.T) {
