@@ -94,9 +94,10 @@ func (k *core) Send(c *strategy.Context, o strategy.Output) strategy.Refusal {
 	}
 	s.n.OutInterests++
 	if r == nil {
-		e.Out = append(e.Out, table.OutRecord{Face: o.To})
-		f.asked++
+		e.Out = append(e.Out, table.OutRecord{})
 		r = &e.Out[len(e.Out)-1]
+		r.Face = o.To
+		f.asked++
 	} else if r.Nonce != nonce {
 		// The record holds one Nonce; a loop may still bring back the other.
 		s.dead.Add(now, s.nameHash(e), r.Nonce)
@@ -126,7 +127,8 @@ func (s *Shard) nameHash(e *table.PitEntry) uint64 {
 func (s *Shard) linkFields(e *table.PitEntry, o *strategy.Output) {
 	f := &s.fields
 	s.token = s.pit.Token(e)
-	*f = ndn.LpFields{PitToken: s.token[:], NonDiscovery: o.NonDiscovery}
+	*f = ndn.LpFields{}
+	f.PitToken, f.NonDiscovery = s.token[:], o.NonDiscovery
 	if s.event != nil {
 		in := &s.event.p.LpFields
 		f.IncomingFace = s.event.in.ID

@@ -100,7 +100,8 @@ func (s *Shard) unsolicited(now ndn.Time, in *face, p *ndn.Packet, hashes []uint
 func (s *Shard) satisfy(now ndn.Time, in *face, p *ndn.Packet, e *table.PitEntry, cached bool) {
 	b := s.bound[e.Strategy]
 	ev := &s.evD
-	*ev = strategy.Data{Data: &p.Data, In: in.ID, Out: e.FindOut(in.ID), Straggler: e.Satisfied}
+	*ev = strategy.Data{}
+	ev.Data, ev.In, ev.Out, ev.Straggler = &p.Data, in.ID, e.FindOut(in.ID), e.Satisfied
 	if ev.Out != nil {
 		ev.RTT = now.Sub(ev.Out.SentAt)
 		ev.RTTCertain = ev.Out.Sends == 1
@@ -146,7 +147,8 @@ func (s *Shard) deliver(now ndn.Time, in *face, p *ndn.Packet, e *table.PitEntry
 		if r.Expiry <= now || (to == in && !in.AdHoc) {
 			continue
 		}
-		*f = ndn.LpFields{PitToken: r.Token(), IncomingFace: in.ID, CongestionMark: p.CongestionMark}
+		*f = ndn.LpFields{}
+		f.PitToken, f.IncomingFace, f.CongestionMark = r.Token(), in.ID, p.CongestionMark
 		if announce {
 			f.Announcement = p.Announcement
 		}

@@ -19,7 +19,8 @@ const (
 // begin prepares the context for a call of a strategy's handler.
 func (s *Shard) begin(now ndn.Time, b *bound, e *table.PitEntry, event string) {
 	c := s.ctx.Begin()
-	*c = strategy.Setup{Now: now, Entry: e, Label: b.name, Event: event}
+	*c = strategy.Setup{}
+	c.Now, c.Entry, c.Label, c.Event = now, e, b.name, event
 	if e != nil {
 		c.Name, c.Strategy = e.Name, e.Strategy
 	}
@@ -102,10 +103,12 @@ func (s *Shard) removeIn(e *table.PitEntry, id ndn.FaceID) bool {
 
 // wait adds the in-record of a face to an entry.
 func (s *Shard) wait(e *table.PitEntry, f *face) *table.InRecord {
-	e.In = append(e.In, table.InRecord{Face: f.ID, Place: uint32(f.waits.push(&s.waitPool, e.Slot()))})
+	e.In = append(e.In, table.InRecord{})
+	r := &e.In[len(e.In)-1]
+	r.Face, r.Place = f.ID, uint32(f.waits.push(&s.waitPool, e.Slot()))
 	f.pending += e.Weight()
 	s.waiting++
-	return &e.In[len(e.In)-1]
+	return r
 }
 
 // unwait notes that the in-record r of an entry ends.

@@ -37,7 +37,8 @@ func (s *Shard) interest(now ndn.Time, in *face, p *ndn.Packet, hashes []uint64)
 		return
 	}
 	a := &s.arrived
-	*a = arrival{now: now, in: in, p: p, nonce: i.Nonce, hashes: hashes}
+	*a = arrival{}
+	a.now, a.in, a.p, a.nonce, a.hashes = now, in, p, i.Nonce, hashes
 	if !i.HasNonce {
 		a.nonce = s.nonce()
 	}
@@ -217,7 +218,8 @@ func (s *Shard) serve(a *arrival) bool {
 		return false
 	}
 	f := &s.fields
-	*f = ndn.LpFields{PitToken: a.p.PitToken, IncomingFace: ContentStoreFace}
+	*f = ndn.LpFields{}
+	f.PitToken, f.IncomingFace = a.p.PitToken, ContentStoreFace
 	if a.p.HasPathTag {
 		f.HasPathTag = true
 		f.PathTag = ndn.PathTag{Tag: max(1, mix(s.cfg.NodeID+1)), Flags: ndn.PathFromCache}

@@ -71,7 +71,8 @@ func interestOrder(t uint32) int {
 
 // Parse makes i a view of wire, which must hold exactly one Interest.
 func (i *Interest) Parse(wire []byte) error {
-	*i = Interest{Lifetime: DefaultLifetime}
+	*i = Interest{}
+	i.Lifetime = DefaultLifetime
 	t, l, h, err := ReadTL(wire)
 	switch {
 	case err != nil:

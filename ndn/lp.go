@@ -125,7 +125,8 @@ const lpIgnoreMin, lpIgnoreMax = 800, 959
 // Parse makes p a view of wire, which must hold exactly one LpPacket,
 // Interest or Data. The fragment is not looked into.
 func (p *LpPacket) Parse(wire []byte) error {
-	*p = LpPacket{FragCount: 1}
+	*p = LpPacket{}
+	p.FragCount = 1
 	t, l, h, err := ReadTL(wire)
 	switch {
 	case err != nil:

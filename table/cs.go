@@ -189,7 +189,8 @@ func (cs *CS) Insert(now ndn.Time, d *ndn.Data, hint []byte, hashes []uint64) bo
 	}
 	slot = cs.entries.get()
 	e := cs.entries.at(slot)
-	*e = csEntry{hash: h}
+	*e = csEntry{}
+	e.hash = h
 	e.page, e.slot = cs.mem.alloc(class, slot)
 	cs.packets++
 	if len(hint) > 0 {

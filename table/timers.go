@@ -73,7 +73,9 @@ func (w *Timers) Arm(at ndn.Time, kind TimerKind, owner uint32, tag uint64) Time
 	i := w.nodes.get() + 1
 	n := w.at(i)
 	w.seq++
-	*n = timerNode{at: at, seq: w.seq, tag: tag, owner: owner, gen: n.gen, kind: kind}
+	gen := n.gen
+	*n = timerNode{}
+	n.at, n.seq, n.tag, n.owner, n.gen, n.kind = at, w.seq, tag, owner, gen, kind
 	w.live++
 	w.place(i)
 	return TimerID{i, n.gen}

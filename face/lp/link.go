@@ -221,11 +221,7 @@ func (l *Link) pass(now ndn.Time, wire []byte, out *face.Frames) error {
 		l.fields.CongestionMark = max(l.fields.CongestionMark, 1)
 		l.ctr.OutMarked++
 	}
-	l.hdr = ndn.LpHeader{
-		LpFields:  &l.fields,
-		Challenge: l.ask, HasChallenge: l.asking,
-		Response: l.owed, HasResponse: l.owing,
-	}
+	l.header()
 	switch {
 	case l.rel == nil:
 		l.hdr.HasTx = l.offers(now)
@@ -255,6 +251,16 @@ func (l *Link) pass(now ndn.Time, wire []byte, out *face.Frames) error {
 	return nil
 }
 
+// header begins l.hdr, in place: a literal would be made elsewhere and copied,
+// before what is written word by word can be read in larger pieces.
+func (l *Link) header() {
+	h := &l.hdr
+	*h = ndn.LpHeader{}
+	h.LpFields = &l.fields
+	h.Challenge, h.HasChallenge = l.ask, l.asking
+	h.Response, h.HasResponse = l.owed, l.owing
+}
+
 // Challenge makes the next packet that is sent carry n, for the peer to send
 // back. Peers that do not know the field ignore it.
 func (l *Link) Challenge(n uint64) { l.ask, l.asking = n, true }
@@ -273,11 +279,7 @@ func (l *Link) Asked() bool { return l.asked }
 // Challenge and the Response that are due.
 func (l *Link) Idle(out *face.Frames) {
 	l.fields = ndn.LpFields{}
-	l.hdr = ndn.LpHeader{
-		LpFields:  &l.fields,
-		Challenge: l.ask, HasChallenge: l.asking,
-		Response: l.owed, HasResponse: l.owing,
-	}
+	l.header()
 	l.asking, l.owing = false, false
 	start := len(out.Buf)
 	out.Buf = ndn.AppendLpPacket(out.Buf, &l.hdr, nil)
