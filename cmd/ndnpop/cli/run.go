@@ -46,6 +46,10 @@ func runForwarder(ctx context.Context, e *env, file string) error {
 	// stays one, so that a late one does not make a failure of an orderly end.
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
+	// Whoever reads the log may go away, and come back: that must not end what
+	// it is about.
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
 
 	c, err := loadConfig(file, e.strategies)
 	if err != nil {

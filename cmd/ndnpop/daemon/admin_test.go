@@ -3,6 +3,7 @@ package daemon
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -206,6 +207,20 @@ func TestStarved(t *testing.T) {
 	d.starved("unix://b")(syscall.ENFILE)
 	if text := log.String(); strings.Count(text, says) != 2 || !strings.Contains(text, "fs.file-max") {
 		t.Error(text)
+	}
+}
+
+// TestFewFiles: who allows more peers than files is told at the start.
+func TestFewFiles(t *testing.T) {
+	d, log := startDaemon(t, quiet+"faces.unix.path = \"\"\n")
+	c := parse(t, "faces.tcp = { listen = [\"127.0.0.1:0\"], max_faces = 100 }\nfaces.unix = { path = \"/x\", max_faces = 50 }\nfaces.max = 120\n")
+	d.warnFiles(c, 120+spareFiles)
+	if strings.Contains(log.String(), "fewer files") {
+		t.Error(log)
+	}
+	d.warnFiles(c, 119+spareFiles)
+	if !strings.Contains(log.String(), "fewer files") || !strings.Contains(log.String(), fmt.Sprintf(`"may_need":%d`, 120+spareFiles)) {
+		t.Error(log)
 	}
 }
 

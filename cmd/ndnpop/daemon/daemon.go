@@ -136,6 +136,9 @@ func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 // ready says what has been started.
 func (d *Daemon) ready() {
 	d.warn(d.cfg)
+	if limit, ok := openFiles(); ok {
+		d.warnFiles(d.cfg, limit)
+	}
 	for _, uri := range d.fwd.Channels() {
 		d.log.Info().Str("uri", uri).Msg("listening")
 	}

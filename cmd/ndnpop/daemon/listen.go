@@ -123,6 +123,24 @@ func (d *Daemon) starved(uri string) func(error) {
 	}
 }
 
+// spareFiles are those that are no connections of peers: sockets that listen, the
+// admin server's, logs and what the runtime needs.
+const spareFiles = adminConns + 64
+
+// warnFiles says when more may connect than a process with so many files may
+// take: strangers could then keep local programs and the operator out.
+func (d *Daemon) warnFiles(c *config.Config, limit uint64) {
+	f := &c.Faces
+	peers := len(f.TCP.Listen)*f.TCP.MaxFaces + len(f.WebSocket.Listen)*f.WebSocket.MaxFaces + len(c.Face)
+	if f.Unix.Path != "" {
+		peers += f.Unix.MaxFaces
+	}
+	if need := uint64(min(peers, f.Max) + spareFiles); limit < need {
+		d.log.Warn().Uint64("limit", limit).Uint64("may_need", need).
+			Msg("the process may have fewer files open than peers may connect: raise its limit (LimitNOFILE in the unit, ulimit -n), or lower max_faces in faces.tcp, faces.unix and faces.websocket")
+	}
+}
+
 // remade says that the Unix socket was made again.
 func (d *Daemon) remade(path string, err error) {
 	if err != nil {

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package daemon
+
+func openFiles() (uint64, bool) { return 0, false }
