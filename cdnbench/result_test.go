@@ -78,9 +78,15 @@ func TestJudge(t *testing.T) {
 		t.Error("a met check fails")
 	}
 	r = sampleResult()
+	r.Exact = true
 	r.judge(known)
 	if r.OK {
 		t.Error("an entry that no longer misses does not fail")
+	}
+	r = sampleResult()
+	r.judge(known)
+	if !r.OK || !r.Checks[0].OK || r.Checks[0].Known != "" {
+		t.Errorf("what real processes meet here and miss elsewhere: ok %v, check %+v", r.OK, r.Checks[0])
 	}
 	r = sampleResult()
 	r.Checks[0].OK = false
