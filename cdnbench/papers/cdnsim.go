@@ -290,7 +290,7 @@ func (s CdnSim) pathSwitch(_ bool, seed uint64, m map[string]float64, k *cdnKept
 			if bad[i].At > at+2*time.Second {
 				after, total = after+good[i].Rate, total+good[i].Rate+bad[i].Rate
 			}
-			if bad[i].At > at && good[i].Rate >= 9*bad[i].Rate {
+			if bad[i].At > at && good[i].Rate > 0 && good[i].Rate >= 9*bad[i].Rate {
 				reached = min(reached, (bad[i].At - at).Seconds())
 			}
 		}
