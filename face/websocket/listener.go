@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	"ndnpop/face"
+	"ndnpop/face/crowd"
 	"ndnpop/face/internal/share"
 )
 
@@ -47,9 +48,6 @@ func Listen(addr string, o Options) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	if o.MaxConns <= 0 {
-		o.MaxConns = defaultMaxConns
-	}
 	return &Listener{l: l, o: o, uri: "ws://" + addrOf(l.Addr()), share: share.New(ListenerQueue), closed: make(chan struct{})}, nil
 }
 
@@ -71,6 +69,8 @@ type connKey struct{}
 
 // Serve implements face.Listener.
 func (l *Listener) Serve(accept face.Acceptor) error {
+	visitors := crowd.New(l.l, handshakes)
+	visitors.Failed = l.o.Failed
 	var mu sync.Mutex // an Acceptor is called by one goroutine at a time
 	opts := &websocket.AcceptOptions{OriginPatterns: l.o.Origins}
 	if slices.Contains(opts.OriginPatterns, "*") {
@@ -78,12 +78,14 @@ func (l *Listener) Serve(accept face.Acceptor) error {
 	}
 	srv := &http.Server{
 		ReadHeaderTimeout: handshakeTimeout, IdleTimeout: time.Second, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // peers' faults
+		ErrorLog:  log.New(io.Discard, "", 0), // peers' faults
+		ConnState: visitors.Changed,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
 		},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			under, _ := r.Context().Value(connKey{}).(net.Conn)
+			defer visitors.Leave(under)
 			// It answers what is no handshake, and pages that may not connect.
 			c, err := websocket.Accept(w, r, opts)
 			if err != nil {
@@ -103,11 +105,12 @@ func (l *Listener) Serve(accept face.Acceptor) error {
 				_ = t.Close()
 				return
 			}
+			visitors.Leave(under) // a face, whose number the acceptor bounds
 			_ = t.Serve(recv)
 		}),
 	}
 	srv.SetKeepAlivesEnabled(false)
-	err := srv.Serve(&limited{Listener: l.l, places: make(chan struct{}, l.o.MaxConns), closed: l.closed, failed: l.o.Failed})
+	err := srv.Serve(visitors)
 	// Handshakes that are under way end; connections that are faces do not.
 	_ = srv.Close()
 	select {
@@ -119,43 +122,4 @@ func (l *Listener) Serve(accept face.Acceptor) error {
 		err = face.ErrClosed
 	}
 	return fmt.Errorf("websocket: accept on %s: %w", l.uri, err)
-}
-
-// limited is a listener that has a bounded number of connections; others wait
-// in the backlog.
-type limited struct {
-	net.Listener
-	places chan struct{}
-	closed chan struct{}
-	failed func(error)
-}
-
-// Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		if l.failed != nil && !errors.Is(err, net.ErrClosed) {
-			l.failed(err) // the server waits a little, and tries again
-		}
-		return nil, err
-	}
-	return &place{TCPConn: c.(*net.TCPConn), free: sync.OnceFunc(func() { <-l.places })}, nil
-}
-
-// place is a connection that gives its place back.
-type place struct {
-	*net.TCPConn
-	free func()
-}
-
-// Close implements net.Conn.
-func (p *place) Close() error {
-	defer p.free()
-	return p.TCPConn.Close()
 }

@@ -38,9 +38,6 @@ type Options struct {
 	// *.example.com) or scheme and host (https://example.com). "*" lets every
 	// page. Programs that are not browsers send no origin, and may connect.
 	Origins []string
-	// MaxConns bounds the connections of a listener, those that have not
-	// finished their handshake included; 0 means 4096 and some.
-	MaxConns int
 	// Failed is told of what keeps a listener from accepting for a while, such as
 	// want of descriptors.
 	Failed func(error)
@@ -57,7 +54,9 @@ const ListenerQueue = 64 * DefaultQueue
 const (
 	dialTimeout      = 5 * time.Second
 	handshakeTimeout = 5 * time.Second
-	defaultMaxConns  = 4096 + 64
+	// handshakes is how many connections of a listener may be no faces: not yet,
+	// or refused. There are others to make room (package crowd).
+	handshakes = 64
 )
 
 // A peer that vanished without a word is noticed after about half a minute of

@@ -206,37 +206,6 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded: those over the bound wait until one ends.
-func TestConnectionsAreBounded(t *testing.T) {
-	tc := testCase("127.0.0.1:0")
-	tc.Listen = func(t testing.TB) (face.Listener, func() (face.Server, error)) {
-		l, err := websocket.Listen("127.0.0.1:0", websocket.Options{MaxConns: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l, func() (face.Server, error) { return websocket.Dial(l.URI(), websocket.Options{}) }
-	}
-	n := tc.Open(t)
-	d, _ := n.Pair()
-	second := make(chan error, 1)
-	go func() {
-		c, err := tryRaw(n.L, nil)
-		if c != nil {
-			_ = c.CloseNow()
-		}
-		second <- err
-	}()
-	select {
-	case err := <-second:
-		t.Fatalf("a second connection: %v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	d.Close()
-	if err := <-second; err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestSecure: wss needs a certificate that the system trusts.
 func TestSecure(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())

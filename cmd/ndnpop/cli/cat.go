@@ -130,7 +130,7 @@ Options of ndncatchunks keep their letters and meanings.`,
 	fl.Float64VarP(&f.pipelineSize, "pipeline-size", "s", cc.DefaultFixedWindow, "window of -p fixed, in `packets`")
 	fl.Float64Var(&f.initCwnd, "init-cwnd", 0, "first window in `packets` (0: the pipeline's own)")
 	fl.Float64Var(&f.initSsthresh, "init-ssthresh", 0, "end of the first slow start in `packets` (0: none)")
-	fl.Float64Var(&f.maxCwnd, "max-cwnd", 0, "bound of the window in `packets` (0: none)")
+	fl.Float64Var(&f.maxCwnd, "max-cwnd", 0, "bound of the window in `packets` (0: none); for one path: where the round trip becomes twice as long, it leaves half the rate")
 	fl.BoolVar(&f.hopByHop, "hop-by-hop", false, "the links of the path repair their losses (faces with reliability): take nothing that is late for lost before a second has passed; best with --max-cwnd")
 	fl.BoolVar(&f.ignoreMarks, "ignore-marks", false, "ignore congestion marks")
 	fl.StringVar(&f.pacing, "pacing", "", "send Interests for this `RATE` of Data, e.g. 100mbit")

@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ndnpop/cmd/ndnpop/config"
+	"ndnpop/face/crowd"
 )
 
 // adminServer is the operator's HTTP server.
@@ -140,10 +141,11 @@ func startAdmin(d *Daemon, c config.Admin) (*adminServer, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", patient(pprof.Trace, adminRead))
 	}
-	clients := newCrowd(l, adminConns, d.starved("tcp://"+a.addr))
+	clients := crowd.New(l, adminConns)
+	clients.Failed = d.starved("tcp://" + a.addr)
 	a.srv = &http.Server{
 		Handler: mux, ReadHeaderTimeout: adminHeader, ReadTimeout: adminRead, IdleTimeout: adminIdle, WriteTimeout: adminWrite,
-		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(httpLog{&d.strangers}, "", 0), ConnState: clients.changed,
+		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(httpLog{&d.strangers}, "", 0), ConnState: clients.Changed,
 	}
 	a.done.Go(func() {
 		if err := a.srv.Serve(clients); !errors.Is(err, http.ErrServerClosed) {

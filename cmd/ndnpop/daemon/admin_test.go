@@ -103,59 +103,6 @@ func TestAdminConnections(t *testing.T) {
 	}
 }
 
-// TestCrowd: who has to go.
-func TestCrowd(t *testing.T) {
-	const most = 4
-	l := newCrowd(nil, most, nil)
-	conn := func(host string) net.Conn { return &remote{addr: host + ":1"} }
-	a, b := conn("192.0.2.1"), conn("192.0.2.2")
-	many := []net.Conn{conn("192.0.2.3"), conn("192.0.2.3")}
-	for i, c := range []net.Conn{a, b, many[0], many[1]} {
-		if v := l.enter(c); v != nil {
-			t.Fatalf("connection %d had somebody go", i)
-		}
-	}
-	l.changed(many[0], http.StateActive)
-	l.changed(a, http.StateActive)
-	for i, c := range []struct {
-		enters, goes net.Conn
-	}{
-		{conn("192.0.2.4"), many[1]}, // of the host with the most, who asks nothing
-		{conn("192.0.2.5"), b},       // the oldest that asks nothing
-	} {
-		if v := l.enter(c.enters); v != c.goes {
-			t.Errorf("%d: %v goes", i, v)
-		}
-	}
-	l.changed(many[0], http.StateClosed)
-	l.changed(a, http.StateClosed)
-	l.changed(b, http.StateClosed) // has gone already
-	if len(l.conns) != most-2 || len(l.hosts) != most-2 {
-		t.Errorf("%d connections of %d hosts", len(l.conns), len(l.hosts))
-	}
-	// All are being answered, and the new one is not yet: it stays.
-	for range 2 {
-		l.enter(conn("192.0.2.6"))
-	}
-	for c := range l.conns {
-		l.changed(c, http.StateActive)
-	}
-	last := conn("192.0.2.7")
-	if v := l.enter(last); v == last || v == nil {
-		t.Errorf("%v goes", v)
-	}
-}
-
-// remote is a connection of which only the other end matters.
-type remote struct {
-	net.Conn
-	addr string
-}
-
-func (r *remote) RemoteAddr() net.Addr { return r }
-func (r *remote) Network() string      { return "tcp" }
-func (r *remote) String() string       { return r.addr }
-
 // TestAdminTimeouts: whatever a client of the admin server leaves undone, it is not
 // waited for for ever; and a profile that takes longer is not cut short.
 func TestAdminTimeouts(t *testing.T) {

@@ -49,8 +49,7 @@ func (d *Daemon) listen(c *config.Config) error {
 	}
 	for _, addr := range c.Faces.WebSocket.Listen {
 		w := &c.Faces.WebSocket
-		// Some more connections may be at their handshake.
-		l, err := websocket.Listen(addr, websocket.Options{Origins: w.Origins, MaxConns: w.MaxFaces + 64, Failed: d.starved("ws://" + addr)})
+		l, err := websocket.Listen(addr, websocket.Options{Origins: w.Origins, Failed: d.starved("ws://" + addr)})
 		add(l, err, inUse("TCP", addr, "faces.websocket.listen"), run.ListenOptions{MaxFaces: w.MaxFaces})
 	}
 	if path := c.Faces.Unix.Path; path != "" {
