@@ -258,6 +258,118 @@ func TestHystartBehindCache(t *testing.T) {
 	}
 }
 
+// TestHystartJitter: jitter that spreads the Data of a small window over more than half
+// of the round trip slows the growth for a round and no longer.
+func TestHystartJitter(t *testing.T) {
+	rtt := 80 * ms
+	var h hystart
+	now, tx := ndn.Time(time.Second), uint64(0)
+	round := func(n int, every time.Duration) (grown float64) {
+		hi := tx + uint64(n)
+		for i := range n {
+			tx++
+			inc, exit := h.onData(&Sample{Now: now.Add(time.Duration(i) * every), Tx: tx, HighTx: hi, RTT: rtt})
+			if grown += inc; exit {
+				t.Fatal("slow start ends")
+			}
+		}
+		now = now.Add(rtt)
+		return grown
+	}
+	round(1, 0)
+	if g := round(20, 5*ms/2); g == 20 || !h.full {
+		t.Fatalf("a train of 48 ms: grows by %v, full %v", g, h.full)
+	}
+	if g := round(24, 5*ms/2); g != 6 {
+		t.Fatalf("the round after: grows by %v", g)
+	}
+	for range 2 { // no longer train than before: it was none
+		if g := round(30, 2*ms); g != 30 || h.full {
+			t.Fatalf("without a longer train or RTT: grows by %v, full %v", g, h.full)
+		}
+	}
+	h = hystart{}
+	round(1, 0)
+	round(50, ms)
+	rtt = 86 * ms
+	round(60, ms)
+	if g := round(60, ms); g != 15 || !h.full {
+		t.Errorf("an RTT that has risen: grows by %v, full %v", g, h.full)
+	}
+	rtt = 80 * ms
+	h = hystart{}
+	round(1, 0)
+	round(50, ms)
+	round(78, ms)
+	if g := round(78, ms); g != 78./4 || !h.full {
+		t.Errorf("a path that is full indeed: grows by %v, full %v", g, h.full)
+	}
+}
+
+// TestBehindCacheWithoutTags: slow start that ended at a cache nearby goes on behind it,
+// where nothing was lost and no tag tells the paths apart; not by an RTT that a queue
+// of one's own has made, and not by one that rises little by little.
+func TestBehindCacheWithoutTags(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		n      int           // Data per round behind the cache
+		to     time.Duration // RTT there
+		tag    uint64
+		lose   bool
+		slowly bool
+		goesOn bool
+	}{
+		{name: "another path", n: 20, to: 80 * ms, goesOn: true},
+		{name: "a little longer", n: 18, to: 39 * ms},
+		{name: "with tags", n: 20, to: 80 * ms, tag: 7},
+		{name: "after a loss", n: 20, to: 80 * ms, lose: true},
+		{name: "a queue", n: 60, to: 80 * ms},
+		{name: "little by little", n: 20, to: 80 * ms, slowly: true},
+	} {
+		for _, name := range []string{"reno", "cubic"} {
+			ctl, err := registry(t).New(name, Params{Options: map[string]string{"hystart": "true"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now, tx := ndn.Time(time.Second), uint64(0)
+			round := func(n int, rtt time.Duration) (grown float64) {
+				before, hi := ctl.Cwnd(), tx+uint64(n)
+				for range n {
+					tx++
+					ctl.OnData(&Sample{Now: now, Tx: tx, HighTx: hi, RTT: rtt, SRTT: rtt, CwndLimited: true, Tag: c.tag})
+					now = now.Add(ms)
+				}
+				now = now.Add(max(0, rtt-time.Duration(n)*ms))
+				return ctl.Cwnd() - before
+			}
+			round(1, 20*ms)
+			for range 3 {
+				round(20, 20*ms)
+			}
+			for range 3 {
+				round(min(c.n, 26), 26*ms)
+			}
+			if c.lose {
+				ctl.OnLoss(&Loss{Now: now, NewEvent: true})
+			}
+			if grown := round(c.n, 26*ms); grown > 4 {
+				t.Fatalf("%s, %s: slow start has not ended, %v", c.name, name, grown)
+			}
+			grown := 0.
+			if c.slowly {
+				for rtt := 30 * ms; rtt < c.to; rtt += rtt / 6 {
+					grown = max(grown, round(c.n, rtt))
+				}
+			}
+			grown = max(grown, round(c.n, c.to))
+			grown = max(grown, round(c.n, c.to))
+			if goesOn := grown > 0.9*float64(c.n); goesOn != c.goesOn || !goesOn && grown > 4 {
+				t.Errorf("%s, %s: grows by %v of %d", c.name, name, grown, c.n)
+			}
+		}
+	}
+}
+
 // TestHystartPath: another path is learnt anew, after the end of slow start only
 // when it is a much longer one.
 func TestHystartPath(t *testing.T) {

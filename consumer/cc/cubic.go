@@ -69,6 +69,9 @@ func (c *Cubic) OnData(s *Sample) {
 	if s.Marked {
 		return
 	}
+	if c.calm && c.cwnd >= c.ssthresh && c.ss.observe(s) {
+		c.ssthresh, c.growth = math.Inf(1), growth{}
+	}
 	if c.cwnd < c.ssthresh {
 		if !c.hystart {
 			c.cwnd++
@@ -79,7 +82,7 @@ func (c *Cubic) OnData(s *Sample) {
 		if !exit {
 			return
 		}
-		c.ssthresh = c.cwnd
+		c.ssthresh, c.calm = c.cwnd, true
 	}
 	if !c.avoiding {
 		// Slow start ended without a loss.
@@ -135,6 +138,7 @@ func (c *Cubic) OnUndo(ndn.Time) {
 func (c *Cubic) OnMark(s *Sample) { c.decrease(s.Now, c.markBeta) }
 
 func (c *Cubic) decrease(now ndn.Time, beta float64) {
+	c.calm = false
 	c.wmax = c.cwnd
 	if c.fastConv && c.cwnd < c.lastWm {
 		c.wmax = c.cwnd * (1 + beta) / 2

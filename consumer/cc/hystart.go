@@ -28,9 +28,15 @@ const (
 //     after the window has filled the path, when it has doubled once more. Data
 //     that come without a pause for half of that RTT tell so in time: by then the
 //     window is what the path holds (the train of the first HyStart, Ha and Rhee
-//     2011). What a cache nearby sends may be a train too, so that this one slows
-//     the growth only, until a train no longer is a quarter of the RTT. An RTT that
-//     rises ends slow start if a train was half of it: one from the cache was not.
+//     2011). They slow the growth. An RTT that rises ends slow start if a train was
+//     half of it.
+//   - Jitter makes trains of few Data, too. What fills a path comes in a train of a
+//     whole round trip in the next round, or late. Where it does neither, trains say
+//     nothing.
+//   - What a cache nearby sends may be a train as well. An RTT at least twice as long,
+//     from one round to the next and after a train of less than half of it, is no
+//     queue of one's own but the path behind the cache, of which nothing is known. A
+//     path tag tells it, too (PathChanger); Data that have one are not judged so.
 //
 // The zero value begins in slow start, on a path that nothing is known of.
 type hystart struct {
@@ -42,42 +48,35 @@ type hystart struct {
 	cssRoundsElapsed int
 
 	least            time.Duration // smallest RTT of all
-	trainAt, trainTo ndn.Time      // of the Data without a pause from the round's first on
-	lastTrain        time.Duration // of the round before
+	roundAt          ndn.Time      // when the round began
+	trainAt, trainTo ndn.Time      // of the latest Data without a pause
+	train, lastTrain time.Duration // the longest within this round, and within the one before
 	full             bool          // a train was as long as half of its round's smallest RTT
+	began            bool          // full when the round began
+	smeared          bool          // trains say nothing on this path
 }
 
 // onData returns by how much the window grows, and whether slow start ends.
 func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 	if s.Tx > h.roundEnd {
-		h.roundEnd = s.HighTx
 		if h.css && h.samples > 0 {
-			if h.cssRoundsElapsed++; h.cssRoundsElapsed >= cssRounds {
-				return 0, true
-			}
+			h.cssRoundsElapsed++
+			exit = h.cssRoundsElapsed >= cssRounds
 		}
-		h.lastTrain = h.train()
-		h.full = h.full && h.lastTrain >= h.curMin/4
-		h.lastMin, h.curMin, h.samples = h.curMin, 0, 0
-		h.trainAt, h.trainTo = s.Now, s.Now
-	}
-	if s.RTT > 0 {
-		if h.samples == 0 || s.RTT < h.curMin {
-			h.curMin = s.RTT
+		if h.began && h.train < h.curMin*7/8 && h.curMin < h.least+h.least/16 {
+			h.full, h.smeared = false, true
 		}
-		h.samples++
-		if h.least == 0 || s.RTT < h.least {
-			h.least = s.RTT
-		}
+		h.began = h.full
 	}
-	if s.Now.Sub(h.trainTo) <= h.least/trainGapDivisor {
-		h.trainTo = s.Now
-		h.full = h.full || h.samples > 0 && h.train() >= h.curMin/2
+	h.observe(s)
+	if exit {
+		return 0, true
 	}
+	h.full = h.full || !h.smeared && h.samples > 0 && h.trainTo.Sub(h.trainAt) >= h.curMin/2
 	if h.samples >= hystartSamples {
 		thresh := max(hystartMinThresh, min(h.lastMin/hystartDivisor, hystartMaxThresh))
 		switch {
-		case h.full && h.curMin >= h.least+thresh && max(h.lastTrain, h.train()) >= h.curMin/2:
+		case h.full && h.curMin >= h.least+thresh && max(h.lastTrain, h.train) >= h.curMin/2:
 			return 0, true
 		case h.css && h.curMin < h.cssBase:
 			// The rise was a passing one.
@@ -94,5 +93,36 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 	return 1, false
 }
 
-// train is for how long Data have come without a pause in this round.
-func (h *hystart) train() time.Duration { return h.trainTo.Sub(h.trainAt) }
+// observe measures a round and its train. It reports whether Data without tags
+// come by a much longer path, and begins anew on it. In slow start onData calls it.
+func (h *hystart) observe(s *Sample) (longer bool) {
+	if s.Tx > h.roundEnd {
+		h.roundEnd = s.HighTx
+		h.lastTrain, h.train = h.train, 0
+		h.lastMin, h.curMin, h.samples = h.curMin, 0, 0
+		h.roundAt = s.Now
+	}
+	if s.RTT > 0 {
+		if h.samples == 0 || s.RTT < h.curMin {
+			h.curMin = s.RTT
+		}
+		h.samples++
+		if h.least == 0 || s.RTT < h.least {
+			h.least = s.RTT
+		}
+	}
+	if s.Now.Sub(h.trainTo) > h.least/trainGapDivisor {
+		h.trainAt = s.Now
+	}
+	h.trainTo = s.Now
+	h.train = max(h.train, s.Now.Sub(max(h.trainAt, h.roundAt)))
+	longer = s.Tag == 0 && h.samples == hystartSamples && h.lastMin > 0 && h.lastTrain < h.curMin/2 &&
+		h.curMin >= max(2*h.least, h.lastMin+max(h.lastMin/2, hystartMinThresh))
+	if longer {
+		*h = hystart{
+			roundEnd: h.roundEnd, curMin: h.curMin, samples: h.samples, least: h.curMin,
+			roundAt: h.roundAt, trainAt: s.Now, trainTo: s.Now,
+		}
+	}
+	return longer
+}

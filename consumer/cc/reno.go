@@ -17,6 +17,8 @@ const defaultInitCwnd = 10
 // window is what the loss-based algorithms share.
 type window struct {
 	iw, cwnd, ssthresh float64
+	// calm: slow start has ended by itself, and nothing was lost or marked since.
+	calm bool
 }
 
 func newWindow(p Params, initCwnd float64) window {
@@ -51,7 +53,7 @@ func (*window) OnSend(*Send) {}
 // restart begins on another replica's path: with the window that is known of
 // it, or as at first.
 func (w *window) restart(known float64) {
-	w.cwnd, w.ssthresh = w.iw, math.Inf(1)
+	w.cwnd, w.ssthresh, w.calm = w.iw, math.Inf(1), false
 	if known > w.iw {
 		w.cwnd, w.ssthresh = known, known
 	}
@@ -102,6 +104,9 @@ func (r *Reno) OnData(s *Sample) {
 	if s.Marked || !s.CwndLimited {
 		return
 	}
+	if r.calm && r.cwnd >= r.ssthresh && r.ss.observe(s) {
+		r.ssthresh = math.Inf(1)
+	}
 	switch {
 	case r.cwnd >= r.ssthresh:
 		r.cwnd += 1 / math.Floor(r.cwnd)
@@ -109,7 +114,7 @@ func (r *Reno) OnData(s *Sample) {
 		inc, exit := r.ss.onData(s)
 		r.cwnd += inc
 		if exit {
-			r.ssthresh = r.cwnd
+			r.ssthresh, r.calm = r.cwnd, true
 		}
 	default:
 		r.cwnd++
@@ -147,5 +152,5 @@ func (r *Reno) OnMark(*Sample) { r.decrease(r.markBeta) }
 
 func (r *Reno) decrease(beta float64) {
 	r.ssthresh = max(minSsthresh, beta*r.cwnd)
-	r.cwnd = r.ssthresh
+	r.cwnd, r.calm = r.ssthresh, false
 }
