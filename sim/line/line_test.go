@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -247,6 +248,33 @@ func TestParamsAreChecked(t *testing.T) {
 	} {
 		if _, err := New(p, new(Pool), 1, 1); !errors.Is(err, ErrParams) {
 			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// TestQueueingDelay: packets that come at random wait as long as in M/D/1, which is
+// rho/(2(1-rho)) of the time that one takes.
+func TestQueueingDelay(t *testing.T) {
+	for _, rho := range []float64{.3, .7} {
+		l, pool := newLine(t, Params{Rate: 8e6, Delay: 10 * time.Millisecond, Queue: 64 << 20})
+		rng := rand.New(rand.NewPCG(1, 1))
+		var sent []ndn.Time
+		sum, at := 0.0, float64(ms)
+		take := func(until ndn.Time) {
+			for _, a := range runUntil(l, until) {
+				sum += float64(a.at - sent[a.id] - 11*ms)
+			}
+		}
+		for i := range 100_000 {
+			at += rng.ExpFloat64() * float64(ms) / rho
+			sent = append(sent, ndn.Time(at))
+			take(ndn.Time(at))
+			l.Push(ndn.Time(at), numbered(pool, i, 1000))
+		}
+		take(ndn.Never - 1)
+		wait, want := sum/float64(len(sent)), rho/(2*(1-rho))*float64(ms)
+		if math.Abs(wait-want) > .04*want {
+			t.Errorf("load %v: a wait of %.0f ns, want %.0f", rho, wait, want)
 		}
 	}
 }
