@@ -34,7 +34,8 @@
 // back. A silent replica is not chosen for the time
 // avoid, which doubles while it stays silent, unless it is heard before. An
 // object stays where it is when all the others are silent too: when everything
-// is dead objects move once in that time, not in circles.
+// is dead objects move once in that time, not in circles, and when a consumer
+// asks.
 package nst
 
 import (
@@ -256,7 +257,8 @@ func (n *nst) forward(c *strategy.Context, st *nodes, p *pending, o *object) str
 	case at < 0:
 		at = n.choose(c, st, o, hops, "the replica is gone", true)
 	case o.asked:
-		at = n.choose(c, st, o, hops, "a consumer asks for another replica", false)
+		silent := st.Of(o.replica).life.isSilent(c.Now())
+		at = n.choose(c, st, o, hops, "a consumer asks for another replica", silent)
 	case c.Traced():
 		v := n.values(st, hops, c.Now())
 		n.explain(c, st, hops, &v, o.replica, "the object's replica")
@@ -308,19 +310,19 @@ func (n *nst) choose(c *strategy.Context, st *nodes, o *object, hops []table.Nex
 	if now.Sub(o.switched) < n.avoid {
 		avoid = o.left
 	}
-	rank := func(i int) int { // of what must not be chosen while there is another one
-		switch {
-		case st.Of(hops[i].Face).life.isSilent(now):
-			return 2
-		case hops[i].Face == avoid:
-			return 1
+	rank := func(i int) (r int) { // of what must not be chosen while there is another one
+		if st.Of(hops[i].Face).life.isSilent(now) {
+			r = 2
 		}
-		return 0
+		if hops[i].Face == avoid {
+			r++
+		}
+		return r
 	}
 	best := -1
 	for i := range hops {
 		switch r := rank(i); {
-		case hops[i].Face == o.replica, r == 2 && !must:
+		case hops[i].Face == o.replica, r >= 2 && !must:
 		case best < 0 || r < rank(best) || r == rank(best) && n.better(st, hops, &v, i, best):
 			best = i
 		}

@@ -117,6 +117,33 @@ func TestAllSilentDoesNotFlap(t *testing.T) {
 	}
 }
 
+// TestRequestFindsWhoIsBack: of replicas that are all silent, a consumer that asks
+// for another one gets one after the other.
+func TestRequestFindsWhoIsBack(t *testing.T) {
+	for back := range 3 {
+		r := recorder(t, "hold~500")
+		var hops []*strategytest.Hop
+		for i := range 3 {
+			hops = append(hops, r.AddHop(strategytest.Hop{Name: string(rune('a' + i)), Cost: uint64(1 + i), RTT: 20 * ms}))
+		}
+		con := r.AddConsumer(strategytest.Consumer{Window: 8, Resend: 250 * ms})
+		r.At(sec, func() { hops[0].Silent, hops[1].Silent, hops[2].Silent = true, true, true })
+		r.At(2*sec, func() { hops[back].Silent = false })
+		for at := 3 * sec; at < 7*sec; at += sec {
+			r.At(at, func() {
+				if len(con.Arrivals) == 0 || con.Arrivals[len(con.Arrivals)-1].At < at-500*ms {
+					con.SelectReplica()
+				}
+			})
+		}
+		r.Run(8 * sec)
+		wantAll(t, r, hops[back], 6*sec, 8*sec)
+		if gap := con.Gap(6*sec, 8*sec); gap > 25*ms {
+			t.Errorf("%s is back and not found: gap %v", hops[back].Name, gap)
+		}
+	}
+}
+
 func TestNewObjectsAvoidASilentReplica(t *testing.T) {
 	r := recorder(t)
 	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
