@@ -81,7 +81,7 @@ func TestChangingHops(t *testing.T) {
 			var hops []*strategytest.Hop
 			for i := range 4 {
 				hops = append(hops, r.AddHop(strategytest.Hop{
-					Name: fmt.Sprint(i), Cost: uint64(1 + i/2), RTT: time.Duration(10+5*i) * ms, Jitter: 4 * ms,
+					Name: fmt.Sprint(i), Cost: uint64(1 + i/2), RTT: time.Duration(20+10*i) * ms, Jitter: 8 * ms,
 				}))
 			}
 			dice := rand.New(rand.NewPCG(seed, 1))
@@ -127,8 +127,8 @@ func TestChangingHops(t *testing.T) {
 // back it is used.
 func TestAllDownAndBack(t *testing.T) {
 	each(t, func(t *testing.T, r *strategytest.Recorder) {
-		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
-		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 1, RTT: 10 * ms})
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 40 * ms})
+		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 1, RTT: 40 * ms})
 		con := r.AddConsumer(strategytest.Consumer{Window: 4, Resend: 300 * ms})
 		r.At(time.Second, func() { a.Down(); b.Down() })
 		r.At(5*time.Second, b.Up)
@@ -136,7 +136,7 @@ func TestAllDownAndBack(t *testing.T) {
 		if n := r.Count(nil, 1050*ms, 5*time.Second); n > 0 {
 			t.Errorf("%d Interests to nobody", n)
 		}
-		if gap := con.Gap(16*time.Second, 20*time.Second); gap > 50*ms {
+		if gap := con.Gap(16*time.Second, 20*time.Second); gap > 100*ms {
 			t.Errorf("a gap of %v after one is back", gap)
 		}
 	})
@@ -208,10 +208,10 @@ func TestExtremeTimes(t *testing.T) {
 			for i := range 3 {
 				r.AddHop(strategytest.Hop{Name: fmt.Sprint(i), Cost: uint64(i + 1)})
 			}
-			con := r.AddConsumer(strategytest.Consumer{Segments: 5000, Window: 3})
+			con := r.AddConsumer(strategytest.Consumer{Segments: 1500, Window: 3})
 			r.Run(time.Second)
-			if len(con.Arrivals) != 5000 {
-				t.Errorf("%d of 5000, Nacks %v", len(con.Arrivals), con.Nacks)
+			if len(con.Arrivals) != 1500 {
+				t.Errorf("%d of 1500, Nacks %v", len(con.Arrivals), con.Nacks)
 			}
 		})
 	})
@@ -225,13 +225,13 @@ func TestManyHops(t *testing.T) {
 		for i := range 255 {
 			hops = append(hops, r.AddHop(strategytest.Hop{Name: fmt.Sprint(i), Cost: uint64(i), RTT: 10 * ms}))
 		}
-		con := r.AddConsumer(strategytest.Consumer{Segments: 300, Window: 8, Resend: 300 * ms})
+		con := r.AddConsumer(strategytest.Consumer{Segments: 80, Window: 8, Resend: 300 * ms})
 		for i := range 5 {
-			r.At(time.Duration(i+1)*20*ms, hops[i].Down)
+			r.At(time.Duration(i+1)*12*ms, hops[i].Down)
 		}
 		r.Run(5 * time.Minute)
-		if len(con.Arrivals) != 300 {
-			t.Errorf("%d of 300, Nacks %v", len(con.Arrivals), con.Nacks)
+		if len(con.Arrivals) != 80 {
+			t.Errorf("%d of 80, Nacks %v", len(con.Arrivals), con.Nacks)
 		}
 		if n := len(r.Sends); n > 64*con.Sent {
 			t.Errorf("%d Interests for %d", n, con.Sent)
@@ -270,7 +270,7 @@ func ask(t *testing.T, s *fw.Shard, now ndn.Time, in ndn.FaceID, name ndn.Name, 
 	s.Receive(now, in, &p)
 }
 
-// TestMeasurementsAreBounded: ten thousand prefixes and objects do not make a
+// TestMeasurementsAreBounded: thousands of prefixes and objects do not make a
 // strategy's tables grow past their limit.
 func TestMeasurementsAreBounded(t *testing.T) {
 	const limit = 128
@@ -282,7 +282,7 @@ func TestMeasurementsAreBounded(t *testing.T) {
 				_ = s.AddFace(1, fw.FaceInfo{ID: 301 + i})
 			}
 			now := ndn.Time(time.Second)
-			for i := range 10_000 {
+			for i := range 5000 {
 				prefix := ndn.MustName("/p").AppendGeneric(fmt.Sprint(i))
 				if i%2 == 0 {
 					_ = s.SetNextHop(now, prefix, 301+ndn.FaceID(i%3), 1)

@@ -2,7 +2,6 @@ package strategies
 
 import (
 	"testing"
-	"time"
 
 	"ndnpop/consumer"
 	"ndnpop/consumer/cc"
@@ -18,6 +17,7 @@ import (
 // the second with those that notice silence.
 func TestChangeLosesNothing(t *testing.T) {
 	repairs := map[string]bool{"failover": true, "nst": true}
+	const at = 300 * ms
 	for _, from := range []string{"best-route", "failover", "nst"} {
 		for _, f := range Builtin() {
 			for what, die := range map[string]func(*strategytest.Fan){
@@ -27,6 +27,11 @@ func TestChangeLosesNothing(t *testing.T) {
 				if f.Name == from || what == "black hole" && !repairs[f.Name] {
 					continue
 				}
+				// No round-trip time is known: 250 ms for failover, 1 s for nst.
+				most := 1100 * ms
+				if what == "kill" {
+					most = 100 * ms
+				}
 				t.Run(from+"/"+f.Name+"/"+what, func(t *testing.T) {
 					top := strategytest.NewTopology(strategytest.Setup{Seed: 1, Strategy: failover.Factory(), Others: others()})
 					a, b := strategytest.RTT(20), strategytest.RTT(20)
@@ -35,19 +40,16 @@ func TestChangeLosesNothing(t *testing.T) {
 					fan.Router.SetStrategy(strategytest.Prefix, from)
 					flow := top.Consume(fan.Consumers[0], sim.FetchConfig{
 						Controller: "fixed", Params: cc.Params{Window: 30},
-						Consumer: func(c *consumer.Config) { c.RTT.Min = 3 * time.Second },
+						// What takes much longer than it may is repeated.
+						Consumer: func(c *consumer.Config) { c.RTT.Min = most + 200*ms },
 					})
-					top.At(time.Second, func() { die(fan) })
-					top.At(1005*ms, func() { fan.Router.SetStrategy(strategytest.Prefix, f.Name) })
-					if err := top.Run(4 * time.Second); err != nil {
+					top.At(at, func() { die(fan) })
+					top.At(at+5*ms, func() { fan.Router.SetStrategy(strategytest.Prefix, f.Name) })
+					end := at + most + 500*ms
+					if err := top.Run(end); err != nil {
 						t.Fatal(err)
 					}
-					// No round-trip time is known: 250 ms for failover, 1 s for nst.
-					most := 1100 * ms
-					if what == "kill" {
-						most = 100 * ms
-					}
-					if gap := flow.Gap(900*ms, 4*time.Second); gap > most {
+					if gap := flow.Gap(at-50*ms, end); gap > most {
 						t.Errorf("gap %v", gap)
 					}
 					if n := flow.Stats(); n.Retransmissions > 0 || n.Nacks > 0 {
