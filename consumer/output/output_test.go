@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -113,6 +115,22 @@ func TestCrash(t *testing.T) {
 		want := sha256.Sum256(all[:r.Done])
 		if !bytes.Equal(had, all[:r.Done]) || !bytes.Equal(sum.Sum(nil), want[:]) {
 			rt.Fatalf("goes on after %d bytes with %d others", r.Done, len(had))
+		}
+	})
+}
+
+// A kill costs a tenth of a second of the transfer, whatever its rate.
+func TestJournalFollows(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		f := create(t, filepath.Join(dir, "f"))
+		defer f.f.Close()
+		for done := uint64(100); done <= 3000; done += 100 {
+			time.Sleep(10 * time.Millisecond)
+			mustWrite(t, f, strings.Repeat("x", 100), done)
+			if j, err := readJournal(f.journal()); err != nil || j.Done+1000 < done {
+				t.Fatalf("after %d bytes, a hundred each 10 ms, the journal has %d: %v", done, j.Done, err)
+			}
 		}
 	})
 }
