@@ -316,16 +316,31 @@ func (c *Context) ResendDuplicates() (sent bool) {
 
 // Nack answers one downstream and removes it from those that wait. It reports
 // whether it was waiting. NoRoute becomes Congestion where it was the queue of
-// a next hop that refused the Interest: there is a route.
+// a next hop that refused the Interest: there is a route. Where there is one and
+// the hop limit is exhausted, nothing is answered, and the Interest stays pending
+// (NFD): whoever sends such Interests could take the route from others otherwise.
 func (c *Context) Nack(to ndn.FaceID, reason ndn.NackReason) bool {
-	if c.full && reason == ndn.NackNoRoute {
+	switch {
+	case reason != ndn.NackNoRoute:
+	case c.full:
 		reason = ndn.NackCongestion
+	case c.exhausted() && len(c.Routes()) > 0:
+		return false
 	}
 	ok := c.core.Nack(c, to, reason)
 	if ok && c.Traced() {
 		c.trace(&Decision{Kind: TraceNack, To: to, Nack: reason})
 	}
 	return ok
+}
+
+// exhausted reports whether the Interest may go no further than to this host.
+func (c *Context) exhausted() bool {
+	if i := c.s.Interest; i != nil {
+		return i.HasHopLimit && i.HopLimit <= 1
+	}
+	e := c.s.Entry
+	return e != nil && e.HasHop && e.HopLimit == 0
 }
 
 // NackAll answers every downstream.
