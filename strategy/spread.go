@@ -6,8 +6,8 @@ import (
 	"ndnpop/ndn"
 )
 
-// Spread spaces out what is sent again: all Interests of a prefix that were
-// outstanding at a next hop when it died. In one burst they would overflow the
+// Spread spaces out what is sent again: all Interests that were outstanding at a
+// next hop when it died, of one prefix or of many. In one burst they would overflow the
 // queue of the other path. A next hop's answers came as fast as its path bore:
 // what was outstanding when the last one came, in one round-trip time. What was
 // sent since then took as long as it took. Sent again over both times they go no
@@ -93,13 +93,16 @@ func (s *Spread) Turn(now ndn.Time, p Place, f Failure) time.Duration {
 	return max(0, turn.Sub(now))
 }
 
+// Over reports whether nobody waits.
+func (s *Spread) Over(now ndn.Time) bool { return now >= min(s.until, s.end) }
+
 // Follow is the time until the turn of an Interest that is new, zero when none
 // are waiting. New ones come no faster than Data do, and their turns a third
 // faster, so that the line gets shorter. When it does not, and when it has lasted
 // twice as long as what was sent again took, it is left alone: by a shorter path
 // a fixed window of Interests would keep it up for ever.
 func (s *Spread) Follow(now ndn.Time) time.Duration {
-	if now >= min(s.until, s.end) || s.until.Sub(now) > s.span {
+	if s.Over(now) || s.until.Sub(now) > s.span {
 		return 0
 	}
 	s.until = s.until.Add(s.gap * 3 / 4)

@@ -82,13 +82,15 @@ type failover struct {
 	entries  strategy.EntryState[entry]
 	// raised has the times at which faces came up again; only looked up.
 	raised map[ndn.FaceID]ndn.Time
+	killed strategy.Spread // what is sent again as a face went down, of all prefixes
 }
 
 // prefix is what is known about the next hops of a prefix.
 type prefix struct {
 	strategy.Hops[hop]
-	spread strategy.Spread // what is sent again
-	down   int             // next hops that are down, at most
+	spread strategy.Spread  // what is sent again for another reason
+	line   *strategy.Spread // that new Interests go behind, nil without one
+	down   int              // next hops that are down, at most
 }
 
 // hop is what is known about one next hop.
@@ -112,6 +114,7 @@ type entry struct {
 	strategy.Retry
 	watched      ndn.FaceID
 	armed        ndn.Time
+	spread       *strategy.Spread // that place is one of
 	place        strategy.Place
 	retry, again bool // as forward takes them
 }
@@ -127,9 +130,14 @@ const (
 // Interest implements strategy.Strategy.
 func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
 	st := f.prefixes.Get(c)
-	if e := f.entries.Get(c); ev.New && e.LineUp(c, &st.spread, tagNew) {
-		e.retry, e.again = false, true
-		return
+	if ev.New && st.line != nil {
+		if e := f.entries.Get(c); e.LineUp(c, st.line, tagNew) {
+			e.retry, e.again = false, true
+			return
+		}
+		if st.line.Over(c.Now()) {
+			st.line = nil
+		}
 	}
 	to, ok := f.forward(c, st, ev.Retransmission, true)
 	if !ok {
@@ -250,7 +258,8 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	}
 	h := st.Of(e.watched)
 	if ev.Tag == tagPlace {
-		e.Queue(c, st.spread.Turn(c.Now(), e.place, f.silence.Failure(c, e.watched, &h.rtt, h.heard)), tagTurn)
+		st.line = e.spread
+		e.Queue(c, e.spread.Turn(c.Now(), e.place, f.silence.Failure(c, e.watched, &h.rtt, h.heard)), tagTurn)
 		return
 	}
 	o := c.Out(e.watched)
@@ -264,15 +273,15 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	if f.silence.Counts(&h.rtt, o.SentAt, h.heard) {
 		f.unanswered(c, st, e.watched, h, 1)
 	}
-	f.queue(c, st, e.watched, false, false)
+	f.queue(c, st, &st.spread, e.watched, false, false)
 }
 
-// queue sends an Interest again when its turn comes among all that a change of
-// a next hop concerns. The arguments are those of forward.
-func (f *failover) queue(c *strategy.Context, st *prefix, of ndn.FaceID, retry, again bool) {
+// queue sends an Interest again when its turn comes among all of a spread. The
+// arguments are those of forward.
+func (f *failover) queue(c *strategy.Context, st *prefix, s *strategy.Spread, of ndn.FaceID, retry, again bool) {
 	e, h := f.entries.Get(c), st.Of(of)
 	e.watched, e.retry, e.again = of, retry, again
-	e.place = st.spread.Join(c.Now(), f.silence.Failure(c, of, &h.rtt, h.heard))
+	e.spread, e.place = s, s.Join(c.Now(), f.silence.Failure(c, of, &h.rtt, h.heard))
 	if !e.place.First() {
 		e.Queue(c, 0, tagPlace)
 		return
@@ -405,7 +414,7 @@ func (f *failover) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	case e.Queued():
 		e.again = e.again || !down
 	case !c.PendingOut() || down && e.watched == ev.Face:
-		f.queue(c, f.prefixes.Get(c), ev.Face, true, !down)
+		f.queue(c, f.prefixes.Get(c), &f.killed, ev.Face, true, !down)
 	}
 }
 
@@ -416,7 +425,7 @@ func (f *failover) Inherit(c *strategy.Context) {
 	o := c.LatestOut()
 	if o == nil {
 		if hops := c.Candidates(); len(hops) > 0 {
-			f.queue(c, st, hops[0].Face, true, true)
+			f.queue(c, st, &f.killed, hops[0].Face, true, true)
 		}
 		return
 	}

@@ -142,12 +142,14 @@ type nst struct {
 	tables  strategy.PrefixState[nodes]
 	objects strategy.PrefixState[object]
 	entries strategy.EntryState[pending]
+	killed  strategy.Spread // what is sent again as a face went down, of all prefixes
 }
 
 // nodes is the node state table of a prefix.
 type nodes struct {
 	strategy.Hops[row]
-	spread strategy.Spread // what is sent again
+	spread strategy.Spread  // what is sent again for another reason
+	line   *strategy.Spread // that new Interests go behind, nil without one
 }
 
 // row is the state of one replica.
@@ -234,8 +236,13 @@ func (n *nst) SelectReplica(c *strategy.Context, ev *strategy.Interest) bool {
 // Interest implements strategy.Strategy.
 func (n *nst) Interest(c *strategy.Context, ev *strategy.Interest) {
 	st, p := n.tables.Get(c), n.entries.Get(c)
-	if ev.New && p.LineUp(c, &st.spread, tagNew) {
-		return
+	if ev.New && st.line != nil {
+		if p.LineUp(c, st.line, tagNew) {
+			return
+		}
+		if st.line.Over(c.Now()) {
+			st.line = nil
+		}
 	}
 	switch r := n.forward(c, st, p, n.object(c)); {
 	case r == strategy.Sent || !ev.New:

@@ -39,7 +39,8 @@ type life struct {
 type watch struct {
 	strategy.Retry
 	face    ndn.FaceID
-	missing bool // it has been counted
+	missing bool             // it has been counted
+	spread  *strategy.Spread // that place is one of
 	place   strategy.Place
 }
 
@@ -115,7 +116,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 			p.missing = true
 			l.missing++
 		}
-		p.place = st.spread.Join(now, n.silence.Failure(c, p.face, &l.rtt, l.last))
+		p.spread, p.place = &st.spread, st.spread.Join(now, n.silence.Failure(c, p.face, &l.rtt, l.last))
 		p.Watch(c, 0, tagCount)
 	case tagCount:
 		if l.missing < n.silence.Evidence {
@@ -144,13 +145,15 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 func (n *nst) queue(c *strategy.Context, of ndn.FaceID) {
 	p, st := n.entries.Get(c), n.tables.Get(c)
 	l := &st.Of(of).life
-	p.face, p.place = of, st.spread.Join(c.Now(), n.silence.Failure(c, of, &l.rtt, l.last))
+	p.face, p.spread = of, &n.killed
+	p.place = n.killed.Join(c.Now(), n.silence.Failure(c, of, &l.rtt, l.last))
 	p.Queue(c, 0, tagPlace)
 }
 
 // turn arms the timer for an Interest's turn among those that go elsewhere.
 func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
-	wait := st.spread.Turn(c.Now(), p.place, n.silence.Failure(c, p.face, &l.rtt, l.last))
+	st.line = p.spread
+	wait := p.spread.Turn(c.Now(), p.place, n.silence.Failure(c, p.face, &l.rtt, l.last))
 	if wait == 0 {
 		n.again(c, st, p, false)
 		return

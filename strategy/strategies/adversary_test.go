@@ -10,6 +10,8 @@ import (
 	"ndnpop/fw"
 	"ndnpop/ndn"
 	"ndnpop/strategy"
+	"ndnpop/strategy/failover"
+	"ndnpop/strategy/nst"
 	"ndnpop/strategy/strategytest"
 )
 
@@ -334,6 +336,44 @@ func TestAdHocFaces(t *testing.T) {
 				t.Errorf("%d pending Interests left", c.PitEntries)
 			}
 		})
+	}
+}
+
+// TestManyPrefixesFailAtOnce: what a face that goes down leaves of hundreds of
+// prefixes comes no faster to the other one than what it leaves of a single one.
+func TestManyPrefixesFailAtOnce(t *testing.T) {
+	for _, f := range []strategy.Factory{failover.Factory(), nst.Factory()} {
+		r, err := strategytest.New(1, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const prefixes = 200
+		var hops [2]*strategytest.Hop
+		for i := range hops {
+			hops[i] = r.AddHop(strategytest.Hop{Name: fmt.Sprint(i), Cost: uint64(i), RTT: 20 * ms, Rate: 11_000, Queue: 10 * ms})
+		}
+		var cons []*strategytest.Consumer
+		for i := range prefixes {
+			con := r.AddConsumer(strategytest.Consumer{Start: time.Duration(i) * 20 * ms / prefixes})
+			for k, h := range hops {
+				if err := r.Shard().SetNextHop(r.Time(0), con.Name(0).Prefix(2), h.Face(), uint64(k)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cons = append(cons, con)
+		}
+		r.At(300*ms, hops[0].Down)
+		// Of whom nothing failed nothing waits.
+		other := r.AddConsumer(strategytest.Consumer{Object: "other", Segments: 1, Start: 305 * ms})
+		r.Run(500 * ms)
+		for _, con := range cons {
+			if gap := con.Gap(250*ms, 500*ms); gap > 50*ms {
+				t.Fatalf("%s: gap %v", f.Name, gap)
+			}
+		}
+		if len(other.Arrivals) != 1 || other.Arrivals[0].RTT > 25*ms {
+			t.Errorf("%s: %+v of another prefix", f.Name, other.Arrivals)
+		}
 	}
 }
 
