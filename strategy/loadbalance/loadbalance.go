@@ -7,10 +7,11 @@
 // mark from a next hop moves step percent of that next hop's share to the
 // others: in equal parts, or in proportion to the rates at which they have
 // delivered Data (the parameter to). Nacks Congestion, reports of the link
-// service that it gave up, and answers that do not come count as marks.
-// Interests go to the next hops at random, by their shares.
+// service that it gave up, and answers that do not come count as marks; a Nack
+// Duplicate says that the Interest came there by another way, too, and moves
+// nothing. Interests go to the next hops at random, by their shares.
 //
-// A next hop that leaves eight Interests in a row unanswered is silent: its
+// A next hop that leaves eight Interests in a row without Data is silent: its
 // share goes to the others and it gets one copy of an Interest per second
 // until Data come back from it. If probe is set, such copies also go to the
 // next hop of the smallest share, as a part of the Interests.
@@ -324,10 +325,15 @@ func (b *balance) unanswered(c *strategy.Context, st *shares, face ndn.FaceID, h
 func (b *balance) Nack(c *strategy.Context, ev *strategy.Nack) {
 	st := b.prefixes.Get(c)
 	h := st.hops.Of(ev.In)
-	if ev.Reason == ndn.NackNoRoute {
+	switch ev.Reason {
+	case ndn.NackNoRoute:
 		h.inRow = max(h.inRow, silence)
 		b.move(c, st, ev.In, 1)
-	} else {
+	case ndn.NackDuplicate:
+		if h.inRow++; h.silent() {
+			b.move(c, st, ev.In, 1)
+		}
+	default:
 		b.move(c, st, ev.In, b.step)
 	}
 	if len(c.Ins()) > 0 && !b.forward(c, st, false) {

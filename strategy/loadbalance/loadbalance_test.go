@@ -215,3 +215,26 @@ func TestNoRouteIsSilence(t *testing.T) {
 		t.Errorf("%d Interests in 9 s to a next hop without a route", n)
 	}
 }
+
+// TestDuplicatesAreNoCongestion: a consumer that asks by two ways makes the next
+// hop refuse some Interests as duplicates. The share of others stays; that of a
+// next hop which answers nothing else goes.
+func TestDuplicatesAreNoCongestion(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 40 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: ms})
+	for i := range 200 {
+		at := time.Duration(i) * 20 * ms
+		r.At(at, func() { a.Nacks = ndn.NackDuplicate })
+		r.At(at+3*ms, func() { a.Nacks = 0 })
+	}
+	r.At(6*sec, func() { a.Nacks = ndn.NackDuplicate })
+	r.Run(9 * time.Second)
+	if s := r.Share(a, 0, 6*sec); s < 1 {
+		t.Errorf("%.2f of the Interests go the cheaper way", s)
+	}
+	if s := r.Share(a, 7*sec, 9*sec); s > 0 || len(con.Nacks) > 0 {
+		t.Errorf("%.2f of the Interests go to a loop, Nacks %v", s, con.Nacks)
+	}
+}
