@@ -158,7 +158,7 @@ func TestUnit(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Type=notify", "ExecStartPre=/usr/bin/ndnpop check ", "NoNewPrivileges=yes", "ProtectSystem=strict",
-		"CapabilityBoundingSet=\n", "RuntimeDirectory=nfd",
+		"CapabilityBoundingSet=\n", "RuntimeDirectory=nfd", "Restart=on-failure", "StartLimitIntervalSec=0",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the unit lacks %s", want)
