@@ -1,0 +1,212 @@
+package failover
+
+import (
+	"testing"
+	"time"
+
+	"ndnpop/ndn"
+	"ndnpop/strategy/strategytest"
+)
+
+func TestRandomLossDoesNotFlap(t *testing.T) {
+	for name, c := range consumers {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Jitter: 2 * ms, Loss: .05})
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 40 * ms, Loss: .05})
+			c.Resend = 200 * ms
+			con := r.AddConsumer(c)
+			r.Run(20 * time.Second)
+			if s := r.Share(a, 0, 20*time.Second); s != 1 {
+				t.Errorf("share of a: %v, switches: %d", s, r.Switches(0, 20*time.Second))
+			}
+			if len(con.Arrivals) < 600 {
+				t.Errorf("only %d arrivals", len(con.Arrivals))
+			}
+		})
+	}
+}
+
+// TestSmallWindowDoesNotFlap: on a short path the few Interests of a small window
+// may all wait, having been lost one after the other. That is no silence.
+func TestSmallWindowDoesNotFlap(t *testing.T) {
+	for _, window := range []int{4, 6} {
+		r := recorder(t)
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 5 * ms, Jitter: 3 * ms, Loss: .05})
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms, Loss: .05})
+		r.AddConsumer(strategytest.Consumer{Window: window, Resend: 150 * ms})
+		r.Run(30 * time.Second)
+		if n, s := r.Switches(0, 30*time.Second), r.Share(a, 0, 30*time.Second); n > 0 || s < 1 {
+			t.Errorf("window %d: %d switches, share of a %v", window, n, s)
+		}
+	}
+}
+
+func TestLossAmongDataIsTheConsumers(t *testing.T) {
+	// What it repeats goes the same way, which answers all others, once. Only after
+	// the last Data is there silence.
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Loss: .05})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 10000, Every: ms, Resend: 100 * ms})
+	r.Run(12 * time.Second)
+	if n := len(r.Sends); n > con.Sent+5 || con.Resent < 400 || r.Share(a, 0, 12*time.Second) != 1 {
+		t.Errorf("%d Interests for %d, %d of them repetitions", n, con.Sent, con.Resent)
+	}
+	if n := r.Count(b, 0, 12*time.Second); n > con.Resent/10 {
+		t.Errorf("%d of %d repetitions elsewhere", n, con.Resent)
+	}
+}
+
+func TestSlowAnswersTeach(t *testing.T) {
+	// The producer becomes five times slower: late Data are answers.
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 150 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 16})
+	r.At(time.Second, func() { a.RTT = 100 * ms })
+	r.Run(6 * time.Second)
+	if s := r.Share(a, 3*time.Second, 6*time.Second); s != 1 {
+		t.Errorf("share of a: %v", s)
+	}
+	if n := r.Switches(1500*ms, 6*time.Second); n > 1 {
+		t.Errorf("%d switches", n)
+	}
+}
+
+func TestNoRouteMovesOn(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 4})
+	r.At(time.Second, func() { a.Nacks = ndn.NackNoRoute })
+	r.At(2*time.Second, func() { a.Nacks = 0 })
+	r.Run(4 * time.Second)
+	if len(con.Nacks) > 0 || con.Gap(500*ms, 4*time.Second) > 21*ms {
+		t.Errorf("Nacks %v, gap %v", con.Nacks, con.Gap(500*ms, 4*time.Second))
+	}
+	if s := r.Share(b, 1100*ms, 2*time.Second); s != 1 {
+		t.Errorf("share of b: %v", s)
+	}
+	if s := r.Share(a, 3500*ms, 4*time.Second); s != 1 {
+		t.Errorf("share of a: %v", s)
+	}
+}
+
+// TestOneNoRouteIsNoFailure: who asks for a name to which a next hop has no
+// route does not turn the others' traffic away from it.
+func TestOneNoRouteIsNoFailure(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 1})
+	for at := time.Second; at < 2*time.Second; at += 100 * ms {
+		r.At(at, func() { a.Nacks = ndn.NackNoRoute })
+		r.At(at+12*ms, func() { a.Nacks = 0 })
+		r.At(at+40*ms, func() {
+			if s := r.Share(a, at+40*ms-15*ms, at+40*ms); s != 1 {
+				t.Errorf("share of a after a Nack at %v: %v", at, s)
+			}
+		})
+	}
+	r.Run(3 * time.Second)
+	if len(con.Nacks) > 0 {
+		t.Errorf("Nacks %v", con.Nacks)
+	}
+}
+
+func TestCongestionIsNoFailure(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Nacks: ndn.NackCongestion})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 100})
+	r.Run(5 * time.Second)
+	if r.Share(a, 0, 5*time.Second) != 1 || b.Served() != 100 || len(con.Arrivals) != 100 {
+		t.Errorf("a %v, b served %d, %d arrivals", r.Share(a, 0, 5*time.Second), b.Served(), len(con.Arrivals))
+	}
+	b.Nacks = ndn.NackDuplicate
+	con = r.AddConsumer(strategytest.Consumer{Segments: 1, Start: 5 * time.Second})
+	r.Run(6 * time.Second)
+	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackCongestion {
+		t.Errorf("Nacks %v", con.Nacks)
+	}
+}
+
+func TestGiveUpMovesOn(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms, GiveUp: 30 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 1})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(3 * time.Second)
+	if gap := con.Gap(900*ms, 2*time.Second); gap > 141*ms {
+		t.Errorf("gap %v", gap)
+	}
+	if s := r.Share(b, 1200*ms, 3*time.Second); s != 1 {
+		t.Errorf("share of b: %v", s)
+	}
+	// One is evidence enough where nothing was heard since.
+	if n := r.Count(a, time.Second, 1200*ms); n > 2 {
+		t.Errorf("%d Interests to the link that gives them up", n)
+	}
+}
+
+func TestProbesBackOff(t *testing.T) {
+	r := recorder(t, "retry-initial~100", "retry-max~1600")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 8})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(10 * time.Second)
+	var at []time.Duration
+	for _, s := range r.Sends {
+		if s.Hop == a && s.At > 1100*ms {
+			at = append(at, s.At)
+		}
+	}
+	// After 100, 200, 400, 800 and then every 1600 ms.
+	if len(at) < 7 || len(at) > 9 {
+		t.Fatalf("probes at %v", at)
+	}
+	for i := 1; i < len(at); i++ {
+		want := min(100*ms<<i, 1600*ms)
+		if d := at[i] - at[i-1]; d < want || d > want+20*ms {
+			t.Errorf("probe %d after %v, want %v", i, d, want)
+		}
+	}
+}
+
+func TestRelapseKeepsItsBackOff(t *testing.T) {
+	r := recorder(t, "retry-initial~100")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 8})
+	// A link that works for half of every half second: trials find it well, so
+	// that the traffic would go there and back twice a second.
+	for at := time.Second; at < 20*time.Second; at += 500 * ms {
+		r.At(at, func() { a.Silent = true })
+		r.At(at+250*ms, func() { a.Silent = false })
+	}
+	r.Run(20 * time.Second)
+	if n := r.Switches(10*time.Second, 20*time.Second); n > 8 {
+		t.Errorf("%d switches in 10 s", n)
+	}
+}
+
+func TestFaceThatComesUpIsNotSilent(t *testing.T) {
+	// What was found out about the peer before it was started anew says nothing.
+	r := recorder(t, "retry-initial~60000", "retry-max~60000")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 4})
+	r.At(time.Second, func() { a.Silent = true })
+	r.At(2*time.Second, a.Down)
+	r.At(3*time.Second, func() { a.Silent = false; a.Up() })
+	r.Run(5 * time.Second)
+	if n := r.Count(a, 1500*ms, 3*time.Second); n > 0 {
+		t.Errorf("%d to the silent next hop", n)
+	}
+	if s := r.Share(a, 3100*ms, 5*time.Second); s != 1 {
+		t.Errorf("share of the one that is up again: %v", s)
+	}
+}
