@@ -147,6 +147,8 @@ func (s *Shard) deliver(now ndn.Time, in *face, p *ndn.Packet, e *table.PitEntry
 		if r.Expiry <= now || (to == in && !in.AdHoc) {
 			continue
 		}
+		// In place, as all records of a packet: a literal is made elsewhere and
+		// copied, which waits for its own stores (docs/performance.md).
 		*f = ndn.LpFields{}
 		f.PitToken, f.IncomingFace, f.CongestionMark = r.Token(), in.ID, p.CongestionMark
 		if announce {
