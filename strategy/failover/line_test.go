@@ -344,3 +344,17 @@ func TestShorterPathIsNotSlowedDown(t *testing.T) {
 		}
 	}
 }
+
+// TestFaceThatComesUpGetsWhatIsPending: also what has had its turn while there was
+// nobody to go to.
+func TestFaceThatComesUpGetsWhatIsPending(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 4})
+	r.At(time.Second, a.Down)
+	r.At(1500*ms, a.Up)
+	r.Run(2 * time.Second)
+	if gap := con.Gap(900*ms, 2*time.Second); gap > 520*ms || con.Lost+len(con.Nacks) > 0 {
+		t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
+	}
+}
