@@ -48,9 +48,8 @@ type hystart struct {
 	cssRoundsElapsed int
 
 	least            time.Duration // smallest RTT of all
-	roundAt          ndn.Time      // when the round began
-	trainAt, trainTo ndn.Time      // of the latest Data without a pause
-	train, lastTrain time.Duration // the longest within this round, and within the one before
+	trainAt, trainTo ndn.Time      // of the Data without a pause from the round's first on
+	lastTrain        time.Duration // of the round before
 	full             bool          // a train was as long as half of its round's smallest RTT
 	began            bool          // full when the round began
 	smeared          bool          // trains say nothing on this path
@@ -63,7 +62,7 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 			h.cssRoundsElapsed++
 			exit = h.cssRoundsElapsed >= cssRounds
 		}
-		if h.began && h.train < h.curMin*7/8 && h.curMin < h.least+h.least/16 {
+		if h.began && h.train() < h.curMin*7/8 && h.curMin < h.least+h.least/16 {
 			h.full, h.smeared = false, true
 		}
 		h.began = h.full
@@ -72,11 +71,11 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 	if exit {
 		return 0, true
 	}
-	h.full = h.full || !h.smeared && h.samples > 0 && h.trainTo.Sub(h.trainAt) >= h.curMin/2
+	h.full = h.full || !h.smeared && h.trainTo == s.Now && h.samples > 0 && h.train() >= h.curMin/2
 	if h.samples >= hystartSamples {
 		thresh := max(hystartMinThresh, min(h.lastMin/hystartDivisor, hystartMaxThresh))
 		switch {
-		case h.full && h.curMin >= h.least+thresh && max(h.lastTrain, h.train) >= h.curMin/2:
+		case h.full && h.curMin >= h.least+thresh && max(h.lastTrain, h.train()) >= h.curMin/2:
 			return 0, true
 		case h.css && h.curMin < h.cssBase:
 			// The rise was a passing one.
@@ -98,9 +97,9 @@ func (h *hystart) onData(s *Sample) (inc float64, exit bool) {
 func (h *hystart) observe(s *Sample) (longer bool) {
 	if s.Tx > h.roundEnd {
 		h.roundEnd = s.HighTx
-		h.lastTrain, h.train = h.train, 0
+		h.lastTrain = h.train()
 		h.lastMin, h.curMin, h.samples = h.curMin, 0, 0
-		h.roundAt = s.Now
+		h.trainAt, h.trainTo = s.Now, s.Now
 	}
 	if s.RTT > 0 {
 		if h.samples == 0 || s.RTT < h.curMin {
@@ -111,18 +110,20 @@ func (h *hystart) observe(s *Sample) (longer bool) {
 			h.least = s.RTT
 		}
 	}
-	if s.Now.Sub(h.trainTo) > h.least/trainGapDivisor {
-		h.trainAt = s.Now
+	if s.Now.Sub(h.trainTo) <= h.least/trainGapDivisor {
+		h.trainTo = s.Now
 	}
-	h.trainTo = s.Now
-	h.train = max(h.train, s.Now.Sub(max(h.trainAt, h.roundAt)))
 	longer = s.Tag == 0 && h.samples == hystartSamples && h.lastMin > 0 && h.lastTrain < h.curMin/2 &&
 		h.curMin >= max(2*h.least, h.lastMin+max(h.lastMin/2, hystartMinThresh))
 	if longer {
+		// A round of the new path ends with what leaves from now on.
 		*h = hystart{
-			roundEnd: h.roundEnd, curMin: h.curMin, samples: h.samples, least: h.curMin,
-			roundAt: h.roundAt, trainAt: s.Now, trainTo: s.Now,
+			roundEnd: s.HighTx, curMin: h.curMin, samples: h.samples, least: h.curMin,
+			trainAt: s.Now, trainTo: s.Now,
 		}
 	}
 	return longer
 }
+
+// train is for how long Data have come without a pause in this round.
+func (h *hystart) train() time.Duration { return h.trainTo.Sub(h.trainAt) }
