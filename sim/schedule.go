@@ -95,6 +95,23 @@ func (s *scheduler) wake(id int32, at ndn.Time) {
 	s.up(int(p))
 }
 
+// move has an actor that waits called at another time.
+func (s *scheduler) move(id int32, at ndn.Time) {
+	p := s.pos[id]
+	if p < 0 {
+		s.wake(id, at)
+		return
+	}
+	if at == ndn.Never {
+		s.remove(int(p))
+		return
+	}
+	s.seq++
+	s.heap[p].at, s.heap[p].seq = at, s.seq
+	s.down(int(p))
+	s.up(int(s.pos[id]))
+}
+
 // step calls the next actor and reports whether there was one until then.
 func (s *scheduler) step(until ndn.Time) bool {
 	if len(s.heap) == 0 || s.heap[0].at > until {

@@ -16,6 +16,8 @@ type zone struct {
 	in  []inlet
 	// soon is the least that anything takes from another zone to here.
 	soon time.Duration
+	// leaves are zones that get packets from this one only.
+	leaves []*zone
 }
 
 // inlet is where packets come to a zone from another one.
@@ -30,7 +32,7 @@ type inlet struct {
 // anything can reach it. No other zone does anything before t, and each of its
 // neighbours nothing before its own next event, or what somebody sends it at t
 // has come. What the zone sends meanwhile reaches nobody who has run past the
-// time of arrival.
+// time of arrival. The same holds for the leaves that hang on it, which run at once.
 type zones struct {
 	net     *Network
 	one     *zone     // without batches
@@ -106,8 +108,18 @@ func (x *zone) fire(now ndn.Time) ndn.Time {
 	if done >= len(x.in) && x.next() <= z.barrier {
 		x.run(min(z.barrier, x.safe(now)-1))
 	}
-	z.running = nil
 	z.net.check(&x.scheduler)
+	// What it has sent to leaves is still in the processor's caches.
+	for _, y := range x.leaves {
+		if y.next() <= z.barrier {
+			z.running = y
+			if y.run(min(z.barrier, y.safe(now)-1)) > 0 {
+				z.order.move(y.id, y.next())
+			}
+			z.net.check(&y.scheduler)
+		}
+	}
+	z.running = nil
 	return x.next()
 }
 
@@ -153,6 +165,14 @@ func (z *zones) measure() {
 			x := d.to.zone
 			x.in = append(x.in, inlet{d.to.peer.zone, least})
 			x.soon = min(x.soon, least)
+		}
+	}
+	for _, x := range z.net.nodes {
+		x.zone.leaves = x.zone.leaves[:0]
+	}
+	for _, x := range z.net.nodes {
+		if y := x.zone; len(y.in) == 1 && y.soon > 0 {
+			y.in[0].from.leaves = append(y.in[0].from.leaves, y)
 		}
 	}
 }
