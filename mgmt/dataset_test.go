@@ -10,15 +10,15 @@ import (
 	"github.com/named-data/ndnd/std/ndn/mgmt_2022"
 	"pgregory.net/rapid"
 
+	"ndnpop/internal/recorded"
 	"ndnpop/ndn"
 )
 
 // Every dataset that NFD sent decodes, and encodes to the same bytes.
 func TestGoldenDatasets(t *testing.T) {
 	seen := map[string]int{}
-	for _, r := range readRecorded(t) {
-		p := parsePacket(t, r.wire)
-		if r.dir != "<" || p.Kind != ndn.KindData || !p.Data.Name.HasPrefix(Localhost()) {
+	for _, p := range recorded.Read(t, nfdTools) {
+		if p.ToForwarder || p.Kind != ndn.KindData || !p.Data.Name.HasPrefix(Localhost()) {
 			continue
 		}
 		name := p.Data.Name.Suffix(2).Prefix(2).String()

@@ -8,14 +8,14 @@ import (
 	"github.com/named-data/ndnd/std/ndn/mgmt_2022"
 	"github.com/named-data/ndnd/std/types/optional"
 
+	"ndnpop/internal/recorded"
 	"ndnpop/ndn"
 )
 
 // seeds adds every recorded component and content that holds an element of
 // the protocol.
 func seeds(f *testing.F) {
-	for _, r := range readRecorded(f) {
-		p := parsePacket(f, r.wire)
+	for _, p := range recorded.Read(f, nfdTools) {
 		if p.Kind == ndn.KindData {
 			f.Add(p.Data.Content)
 		} else if c, ok := p.Interest.Name.At(4); ok {

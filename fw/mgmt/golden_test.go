@@ -1,16 +1,13 @@
 package mgmt
 
 import (
-	"bufio"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"ndnpop/internal/recorded"
 	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
 )
@@ -19,76 +16,37 @@ import (
 // that each answer has the code and carries the fields that NFD's answer had.
 func TestNFDTools(t *testing.T) {
 	b := newBench(t, Config{}, nil)
-	b.f.nextFace = 261 // the id that NFD gave
-	f, err := os.Open("../../mgmt/testdata/nfd-tools.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	answers := map[string][]byte{} // of NFD, by the name of the request
-	type request struct {
-		cmd  string
-		wire []byte
-	}
-	var requests []request
-	cmd := ""
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		var line struct{ Cmd, Dir, Hex string }
-		if err := json.Unmarshal(sc.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		if line.Cmd != "" {
-			cmd = line.Cmd
-			continue
-		}
-		raw, err := hex.DecodeString(line.Hex)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var lp ndn.LpPacket
-		var p ndn.Packet
-		if err := lp.Parse(raw); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Parse(lp.Fragment, &lp.LpFields); err != nil {
-			t.Fatal(err)
-		}
+	b.f.nextFace = 261                // the id that NFD gave
+	answers := map[string]*ndn.Data{} // of NFD, by the name of the request
+	var requests []recorded.Packet
+	for _, p := range recorded.Read(t, "../../mgmt/testdata/nfd-tools.jsonl") {
 		switch {
-		case line.Dir == ">" && p.Kind == ndn.KindInterest && p.Interest.Name.HasPrefix(proto.Localhost()):
-			requests = append(requests, request{cmd, lp.Fragment})
-		case line.Dir == "<" && p.Kind == ndn.KindData:
+		case p.ToForwarder && p.Kind == ndn.KindInterest && p.Interest.Name.HasPrefix(proto.Localhost()):
+			requests = append(requests, p)
+		case !p.ToForwarder && p.Kind == ndn.KindData:
 			name := p.Data.Name
 			if c, ok := name.At(-2); ok && c.Type == ndn.TypeVersion {
 				name = name.Prefix(-2)
 			}
-			answers[cmd+" "+string(name)] = lp.Fragment
+			answers[p.Cmd+" "+string(name)] = &p.Data
 		}
 	}
 
 	compared := 0
 	for _, r := range requests {
-		var i ndn.Interest
-		if err := i.Parse(r.wire); err != nil {
-			t.Fatal(err)
-		}
-		if s, _, err := commandSignature(&i); err == nil && s.hasTime {
+		i := &r.Interest
+		if s, _, err := commandSignature(i); err == nil && s.hasTime {
 			b.wall = *s.SigTime()
 		}
 		b.f.now = b.f.now.Add(2 * time.Second)
-		ours := b.data(b.deliver(localFace, r.wire))
-		wire := answers[r.cmd+" "+string(i.Name)]
-		if wire == nil {
+		ours := b.data(b.deliver(localFace, r.Wire))
+		theirs := answers[r.Cmd+" "+string(i.Name)]
+		if theirs == nil {
 			continue
-		}
-		var theirs ndn.Data
-		if err := theirs.Parse(wire); err != nil {
-			t.Fatal(err)
 		}
 		compared++
 		if i.SigInfo != nil {
-			compareResponses(t, r.cmd, ours, &theirs)
+			compareResponses(t, r.Cmd, ours, theirs)
 			continue
 		}
 		name := i.Name.Suffix(2).String()
@@ -96,13 +54,13 @@ func TestNFDTools(t *testing.T) {
 		if strings.HasPrefix(name, "/status") || strings.HasPrefix(name, "/cs") {
 			// Fields of our own come last.
 			if !strings.HasPrefix(got, strings.TrimRight(want, "]")) {
-				t.Errorf("%s: %s has fields\n%s, of NFD\n%s", r.cmd, name, got, want)
+				t.Errorf("%s: %s has fields\n%s, of NFD\n%s", r.Cmd, name, got, want)
 			}
 		} else if want != "[]" && got != "[]" && !itemShapes(want, got) {
-			t.Errorf("%s: %s has items\n%s, of NFD\n%s", r.cmd, name, got, want)
+			t.Errorf("%s: %s has items\n%s, of NFD\n%s", r.Cmd, name, got, want)
 		}
 		if c, ok := ours.Name.At(-2); !ok || c.Type != ndn.TypeVersion || ours.FinalBlock == nil {
-			t.Errorf("%s: name %s, final block %x", r.cmd, ours.Name, ours.FinalBlock)
+			t.Errorf("%s: name %s, final block %x", r.Cmd, ours.Name, ours.FinalBlock)
 		}
 	}
 	if compared < 30 {

@@ -1,14 +1,11 @@
 package mgmt
 
 import (
-	"bufio"
-	"encoding/hex"
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"ndnpop/internal/recorded"
 	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
 )
@@ -19,44 +16,17 @@ import (
 func TestNDNts(t *testing.T) {
 	b := newBench(t, Config{}, nil)
 	b.f.nextFace = 257 // as when it was recorded
-	f, err := os.Open("testdata/ndnts.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	commands, datasets := 0, 0
-	cmd := ""
 	var ours *ndn.Data // the answer to the last request
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		var line struct{ Cmd, Dir, Hex string }
-		if err := json.Unmarshal(sc.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		if line.Cmd != "" {
-			cmd = line.Cmd
-			continue
-		}
-		raw, err := hex.DecodeString(line.Hex)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var lp ndn.LpPacket
-		var p ndn.Packet
-		if err := lp.Parse(raw); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Parse(lp.Fragment, &lp.LpFields); err != nil {
-			t.Fatal(err)
-		}
-		if line.Dir == ">" {
+	for _, p := range recorded.Read(t, "testdata/ndnts.jsonl") {
+		cmd := p.Cmd
+		if p.ToForwarder {
 			if s, _, err := commandSignature(&p.Interest); err == nil && s.hasTime {
 				b.wall = *s.SigTime()
 			}
 			b.f.now = b.f.now.Add(2 * time.Second)
 			if ours = nil; p.Interest.SigInfo != nil || p.Interest.CanBePrefix {
-				ours = b.data(b.deliver(localFace, lp.Fragment))
+				ours = b.data(b.deliver(localFace, p.Wire))
 			}
 			continue
 		}
