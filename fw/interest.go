@@ -3,6 +3,7 @@ package fw
 import (
 	"bytes"
 	"crypto/sha256"
+	"math"
 	"time"
 
 	"ndnpop/ndn"
@@ -307,8 +308,11 @@ func (s *Shard) pend(a *arrival, e *table.PitEntry) {
 	lingered := e.Lingering
 	e.Satisfied, e.Lingering = false, false
 	e.Local = e.Local || a.in.Local
+	// What is sent again is for all who wait, and goes as far as the farthest.
 	if i.HasHopLimit {
-		e.HopLimit = i.HopLimit - 1
+		e.HopLimit = max(e.HopLimit, i.HopLimit-1)
+	} else {
+		e.HopLimit = math.MaxUint8
 	}
 
 	if a.p.HasNextHopFace && a.in.Local {

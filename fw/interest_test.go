@@ -74,6 +74,8 @@ func TestHopLimit(t *testing.T) {
 	}
 	n.interest(remote2, "/a", 2, hop(1)) // there is a route: nobody hears otherwise
 	n.want()
+	n.interest(remote1, "/a/back", 5, hop(1)) // it would only go back
+	n.want("N401 /a/back NoRoute")
 	n.interest(remote2, "/l", 3, hop(1))
 	if i := n.want("I301 /l")[0].p.Interest; i.HopLimit != 0 {
 		t.Fatalf("hop limit %d", i.HopLimit)
@@ -82,6 +84,43 @@ func TestHopLimit(t *testing.T) {
 	if i := n.want("I401 /a/255")[0].p.Interest; i.HopLimit != 254 {
 		t.Fatalf("hop limit %d", i.HopLimit)
 	}
+}
+
+// TestHopLimitOfOneTakesNothingFromOthers: whoever asks for the same with a hop
+// limit that ends here neither ends the others' way nor their answer.
+func TestHopLimitOfOneTakesNothingFromOthers(t *testing.T) {
+	n := newNet(t, Config{}).route("/a", remote1, 10)
+	n.interest(local1, "/a", 1, hop(9))
+	sent := n.want("I401 /a")[0]
+	n.interest(remote2, "/a", 2, hop(1))
+	n.nackFor(sent, ndn.NackNoRoute)
+	n.want("N300 /a NoRoute", "N402 /a NoRoute")
+	// What is sent again goes as far as the farthest may.
+	n.route("/a", multi, 20)
+	n.interest(local1, "/a/1", 3, hop(9))
+	n.want("I401 /a/1")
+	n.interest(remote2, "/a/1", 4, hop(1))
+	n.s.FaceDown(n.now, remote1)
+	if i := n.want("I501 /a/1")[0].p.Interest; i.HopLimit != 8 {
+		t.Errorf("hop limit %d", i.HopLimit)
+	}
+	n.s.FaceUp(n.now, remote1)
+	// Without one it goes on as far as it can.
+	n.interest(remote2, "/a/2", 5, hop(1))
+	n.want()
+	n.interest(local1, "/a/2", 6)
+	n.want("I401 /a/2")
+	n.s.FaceDown(n.now, remote1)
+	n.want("I501 /a/2")
+}
+
+// TestHopLimitKeepsAnswers: a Nack of somebody to whom the Interest went is the
+// answer, even where it may go no further.
+func TestHopLimitKeepsAnswers(t *testing.T) {
+	n := newNet(t, Config{}).route("/l", local2, 10)
+	n.interest(remote2, "/l", 1, hop(1))
+	n.nackFor(n.want("I301 /l")[0], ndn.NackNoRoute)
+	n.want("N402 /l NoRoute")
 }
 
 func TestScopes(t *testing.T) {

@@ -316,15 +316,16 @@ func (c *Context) ResendDuplicates() (sent bool) {
 
 // Nack answers one downstream and removes it from those that wait. It reports
 // whether it was waiting. NoRoute becomes Congestion where it was the queue of
-// a next hop that refused the Interest: there is a route. Where there is one and
-// the hop limit is exhausted, nothing is answered, and the Interest stays pending
-// (NFD): whoever sends such Interests could take the route from others otherwise.
+// a next hop that refused the Interest: there is a route. Where there is one, and
+// only the hop limit keeps the Interest from it, nothing is answered, and the
+// Interest stays pending (NFD): whoever sends such Interests could take the route
+// from others otherwise.
 func (c *Context) Nack(to ndn.FaceID, reason ndn.NackReason) bool {
 	switch {
 	case reason != ndn.NackNoRoute:
 	case c.full:
 		reason = ndn.NackCongestion
-	case c.exhausted() && len(c.Routes()) > 0:
+	case c.exhausted() && len(c.Outs()) == 0 && c.leadsOn():
 		return false
 	}
 	ok := c.core.Nack(c, to, reason)
@@ -341,6 +342,16 @@ func (c *Context) exhausted() bool {
 	}
 	e := c.s.Entry
 	return e != nil && e.HasHop && e.HopLimit == 0
+}
+
+// leadsOn reports whether there is a route that does not only lead back.
+func (c *Context) leadsOn() bool {
+	for _, r := range c.Routes() {
+		if r.Face != c.s.In {
+			return true
+		}
+	}
+	return false
 }
 
 // NackAll answers every downstream.
