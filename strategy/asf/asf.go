@@ -273,11 +273,14 @@ func (a *asf) Nack(c *strategy.Context, ev *strategy.Nack) {
 }
 
 // GaveUp implements strategy.GaveUpHandler. A Nack while there is another next
-// hop would make the consumer slow down, and begin anew with the same one.
+// hop would make the consumer slow down, and begin anew with the same one. For a
+// probe, or one that has been repeated since, nobody else need be asked.
 func (a *asf) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 	ns := a.prefixes.Get(c)
 	a.timeout(ns.hops.Of(ev.On))
-	if len(c.Ins()) == 0 || !a.send(c, ns, c.Candidates(), true) {
+	o := c.LatestOut()
+	elsewhere := o != nil && o.SentAt >= ev.Out.SentAt
+	if elsewhere || len(c.Ins()) == 0 || !a.send(c, ns, c.Candidates(), true) {
 		c.PassNacks()
 	}
 }

@@ -196,3 +196,20 @@ func TestUnmeasuredAreProbedFirst(t *testing.T) {
 		strategytest.CheckNonces(t, r)
 	}
 }
+
+// TestLostProbesAskNobodyElse: what the link gives up of a probe is no reason to
+// ask a third next hop for what the first will answer.
+func TestLostProbesAskNobodyElse(t *testing.T) {
+	r := recorder(t, 1, "probing-interval~1000")
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, Silent: true, GiveUp: 5 * ms})
+	r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 200 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 10 * ms})
+	r.Run(30 * sec)
+	if probes := r.Count(nil, 0, 30*sec) - con.Sent; probes > 30 {
+		t.Errorf("%d copies in 30 s", probes)
+	}
+	if con.Lost > 0 || len(con.Nacks) > 0 {
+		t.Errorf("%d lost, Nacks %v", con.Lost, con.Nacks)
+	}
+}

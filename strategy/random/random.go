@@ -79,9 +79,12 @@ func (r *random) forward(c *strategy.Context, again bool) bool {
 // Data implements strategy.Strategy.
 func (r *random) Data(*strategy.Context, *strategy.Data) {}
 
-// GaveUp implements strategy.GaveUpHandler.
-func (r *random) GaveUp(c *strategy.Context, _ *strategy.GaveUp) {
-	if len(c.Ins()) == 0 || !r.forward(c, false) {
+// GaveUp implements strategy.GaveUpHandler. For one that has been repeated since,
+// nobody else need be asked.
+func (r *random) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
+	o := c.LatestOut()
+	elsewhere := o != nil && o.SentAt >= ev.Out.SentAt
+	if elsewhere || len(c.Ins()) == 0 || !r.forward(c, false) {
 		c.PassNacks()
 	}
 }

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -93,3 +94,22 @@ func TestParameters(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { strategytest.CheckAllocs(t, Factory()) }
 
 func BenchmarkHandlers(b *testing.B) { strategytest.Bench(b, Factory()) }
+
+// TestGivenUpOnceRepeated: what a link gives up after the Interest was repeated
+// elsewhere is sent on only when that is given up, too.
+func TestGivenUpOnceRepeated(t *testing.T) {
+	r := recorder(t)
+	for range 3 {
+		r.AddHop(strategytest.Hop{Silent: true, GiveUp: 400 * ms})
+	}
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1})
+	r.At(300*ms, func() { con.Repeat(0) })
+	r.Run(2 * sec)
+	var at []time.Duration
+	for _, s := range r.Sends {
+		at = append(at, s.At.Round(10*ms))
+	}
+	if !slices.Equal(at, []time.Duration{0, 300 * ms, 700 * ms}) {
+		t.Errorf("sent at %v", at)
+	}
+}
