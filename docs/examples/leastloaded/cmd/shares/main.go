@@ -1,4 +1,4 @@
-// Command shares measures how two strategies share two paths, and draws it.
+// Command shares measures how strategies share two paths, and draws it.
 package main
 
 import (
