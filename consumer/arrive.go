@@ -120,10 +120,14 @@ func (f *Fetch) account(now ndn.Time, l *lane, i int32, p *ndn.Packet) {
 	s := &f.ring.slots[i]
 	prior := l.inflight
 	if s.state == slotOutstanding {
-		if f.ring.lists[l.index].head == i {
-			l.headAt = now
-		}
+		earliest := f.ring.lists[l.index].head == i
 		f.ring.unlink(i)
+		if earliest {
+			l.headAt, l.headSent = now, now
+			if next := f.ring.lists[l.index].head; next != none {
+				l.headSent = f.ring.slots[next].sentAt
+			}
+		}
 		l.inflight--
 	}
 	f.ring.disarm(i)

@@ -255,7 +255,7 @@ func (f *Fetch) Tick(now ndn.Time) {
 		// a pause in which the network goes to another path, nothing is lost. The
 		// order of arrival is judged first.
 		l := f.lane(s)
-		if at := max(s.sentAt, l.headAt).Add(max(l.paths.controlled().est.Base(), l.patience(f.cfg.Rho)+time.Millisecond)); at > now {
+		if at := l.timed(s).Add(max(l.paths.controlled().est.Base(), l.patience(f.cfg.Rho)+time.Millisecond)); at > now {
 			f.ring.arm(i, at)
 			continue
 		}

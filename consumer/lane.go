@@ -34,6 +34,7 @@ type lane struct {
 	limited  bool // the window stopped the last burst
 	early    ndn.Time
 	headAt   ndn.Time // latest answer to the earliest transmission in flight
+	headSent ndn.Time // when the earliest after that one had left
 	nextSend ndn.Time // pacing
 	// The tolerance of reordering grows with needless repetitions: reorder
 	// times ρ more, for reorderLeft more loss events.
@@ -67,6 +68,15 @@ func (l *lane) use(f *Fetch, replica int, ctrl cc.Controller) {
 
 // lane of a segment's latest transmission.
 func (f *Fetch) lane(s *slot) *lane { return f.lanes[s.lane] }
+
+// timed is from when the timeout of a transmission counts: from when it left or, if
+// the earliest in flight was answered since, from then on, and as much later as it
+// had left after the next one, a round trip at most. Without this distance all that
+// a path swallows would time out at once, and burst into the path's queues.
+func (l *lane) timed(s *slot) ndn.Time {
+	later := min(max(0, s.sentAt.Sub(l.headSent)), l.paths.controlled().est.SRTT())
+	return max(s.sentAt, l.headAt.Add(later))
+}
 
 // inflight is what is in flight on all lanes.
 func (f *Fetch) inflight() (n int) {

@@ -11,7 +11,8 @@ import (
 // TestPauseShorterThanTimeout: the network pauses for less than a timeout, as it
 // does when it goes to another path, and all that was in flight is older than a
 // timeout when it comes. Nothing was lost, and nothing is repeated. A path that
-// falls silent for good is noticed a timeout after the last Data.
+// falls silent for good is noticed a timeout after the last Data, and what it has
+// swallowed is repeated at the rate at which it was asked for, not in one burst.
 func TestPauseShorterThanTimeout(t *testing.T) {
 	o := newOrigin(30_000_000, 8000)
 	for _, hopByHop := range []bool{false, true} {
@@ -36,13 +37,15 @@ func TestPauseShorterThanTimeout(t *testing.T) {
 		if s.Timeouts == 0 || first < dead.Add(-100*ms) || first > dead {
 			t.Errorf("%d timeouts, of Interests from %v on, of a path that is dead from %v on", s.Timeouts, first, dead)
 		}
-		for _, x := range fl.sent {
-			if x.at > dead.Add(100*ms) { // nothing but repetitions follows the last Data
-				if wait := x.at.Sub(fl.f.lastData); wait < 200*ms || wait > 201*ms {
-					t.Errorf("the first repetition leaves %v after the last Data", wait)
-				}
-				break
-			}
+		again := fl.sent
+		for again[0].at <= dead.Add(100*ms) { // nothing but repetitions follows the last Data
+			again = again[1:]
+		}
+		if wait := again[0].at.Sub(fl.f.lastData); wait < 200*ms || wait > 201*ms {
+			t.Errorf("the first repetition leaves %v after the last Data", wait)
+		}
+		if tenth := again[9].at.Sub(again[0].at); tenth < 5*ms {
+			t.Errorf("the tenth repetition leaves %v after the first", tenth)
 		}
 	}
 }
