@@ -1,14 +1,16 @@
 package pairsum
 
 import (
+	"crypto/fips140"
 	"crypto/sha256"
 	"encoding/binary"
 )
 
 const blockSize = sha256.BlockSize
 
-// able is whether the processor has the instructions that blocks uses.
-var able = supported()
+// able is whether the processor has the instructions that blocks uses, and may: in
+// FIPS 140-3 mode only the validated module of crypto is to make digests.
+var able = supported() && !fips140.Enabled()
 
 // supported asks the processor (CPUID) for SHA, SSE4.1 and SSSE3.
 func supported() bool
