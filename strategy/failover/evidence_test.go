@@ -210,3 +210,26 @@ func TestFaceThatComesUpIsNotSilent(t *testing.T) {
 		t.Errorf("share of the one that is up again: %v", s)
 	}
 }
+
+// TestLostTrialsAskNobodyElse: a trial that fails is no reason to ask a third next
+// hop for what the second will answer.
+func TestLostTrialsAskNobodyElse(t *testing.T) {
+	for name, a := range map[string]strategytest.Hop{
+		"given up": {Silent: true, GiveUp: 5 * ms},
+		"no route": {RTT: 5 * ms, Nacks: ndn.NackNoRoute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a.Cost = 1
+			first := r.AddHop(a)
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 100 * ms})
+			c := r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 200 * ms})
+			con := r.AddConsumer(strategytest.Consumer{Every: 10 * ms})
+			r.Run(time.Minute)
+			trials, n := r.Count(first, 2*time.Second, time.Minute), r.Count(c, 0, time.Minute)
+			if trials == 0 || n > 0 || con.Lost > 0 || len(con.Nacks) > 0 {
+				t.Errorf("%d trials, %d to the third next hop, %d lost, Nacks %v", trials, n, con.Lost, con.Nacks)
+			}
+		})
+	}
+}

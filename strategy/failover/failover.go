@@ -335,15 +335,20 @@ func (f *failover) isDown(st *prefix, h *hop, face ndn.FaceID) bool {
 }
 
 // resend sends an Interest that a next hop refused to another one, or has the
-// downstreams told.
-func (f *failover) resend(c *strategy.Context, st *prefix) {
+// downstreams told. What failed beside the next hop that is being waited for, as
+// trials do, is sent to nobody else.
+func (f *failover) resend(c *strategy.Context, st *prefix, refused ndn.FaceID) {
 	if len(c.Ins()) == 0 {
+		return
+	}
+	e := f.entries.Get(c)
+	if o := c.Out(e.watched); refused != e.watched && o != nil && o.Pending(c.Now()) {
+		c.PassNacks()
 		return
 	}
 	if _, ok := f.forward(c, st, false, false); ok {
 		return
 	}
-	e := f.entries.Get(c)
 	e.retry, e.again = false, false
 	if !e.Later(c, tagTurn) {
 		c.PassNacks()
@@ -381,7 +386,7 @@ func (f *failover) Nack(c *strategy.Context, ev *strategy.Nack) {
 	if ev.Reason == ndn.NackNoRoute {
 		f.unanswered(c, st, ev.In, h, 1)
 	}
-	f.resend(c, st)
+	f.resend(c, st, ev.In)
 }
 
 // GaveUp implements strategy.GaveUpHandler.
@@ -392,7 +397,7 @@ func (f *failover) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 		n = f.silence.Evidence
 	}
 	f.unanswered(c, st, ev.On, h, n)
-	f.resend(c, st)
+	f.resend(c, st, ev.On)
 }
 
 // NextHop implements strategy.NextHopHandler.
