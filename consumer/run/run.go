@@ -35,7 +35,11 @@ type Options struct {
 	Transport face.Server
 	// Redial, if not nil, connects again when the connection ends; Run tries
 	// for as long as the retries of a segment allow.
-	Redial     func() (face.Server, error)
+	Redial func() (face.Server, error)
+	// Connection, if not nil, is told why the connection ended when Run begins to
+	// try again, and nil once the forwarder is heard again. It runs on the
+	// receiving goroutine, and no lock is held.
+	Connection func(ended error)
 	Fetch      consumer.Config
 	Controller cc.Controller
 	Tracer     consumer.Tracer // may be nil
@@ -79,7 +83,7 @@ type Result struct {
 // Run fetches until everything is written, the fetch fails, or ctx ends. The
 // result is valid in each case. After an end of ctx the error is ctx's cause.
 func Run(ctx context.Context, o Options) (Result, error) {
-	d := &driver{start: time.Now(), redial: o.Redial, poke: make(chan struct{}, 1), over: make(chan struct{}), armed: ndn.Never}
+	d := &driver{start: time.Now(), redial: o.Redial, tell: o.Connection, poke: make(chan struct{}, 1), over: make(chan struct{}), armed: ndn.Never}
 	d.use(o.Transport, o.Fetch.Seed)
 	out := o.Output
 	out.OnRoom, out.OnError = d.room, d.fail
@@ -139,7 +143,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	res := Result{Progress: d.progress(), Replicas: f.Replicas(), Replica: f.Replica(), Switches: f.Switches()}
 	whole := o.Fetch.Range.Kind == consumer.RangeAll
 	d.pipe.Ended(&res.Object)
-	res.Output, err = d.pipe.Close(f.Err(), whole)
+	res.Output, err = d.pipe.Close(d.explain(f.Err()), whole)
 	res.Stats.Rejected += res.Output.Repaired
 	res.Complete = err == nil
 	res.Elapsed = time.Since(d.start)
@@ -150,6 +154,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 type driver struct {
 	start    time.Time
 	redial   func() (face.Server, error)
+	tell     func(ended error) // may be nil
 	pipe     *output.Pipe
 	replicas []consumer.Replica
 	// checker is nil when nothing is verified by keys.
@@ -168,7 +173,9 @@ type driver struct {
 	armed   ndn.Time // when timers will look next
 	asks    []*ask
 	stamper mgmt.Stamper
-	heard   bool // anything, from whoever is at the other end
+	heard   bool  // anything, from whoever is at the other end
+	cut     error // why a connection ended, until anything comes over another
+	none    error // why there is no other yet
 	ended   bool
 }
 
@@ -198,10 +205,17 @@ func (d *driver) serve(o *Options) {
 			wait = 0
 		}
 		if tr, wait = d.again(o, err, wait); tr == nil {
-			d.fail(fmt.Errorf("%w: %w", ErrTransport, err))
+			d.mu.Lock()
+			why := fmt.Errorf("%w: %w", ErrTransport, err)
+			if d.cut != nil {
+				why = d.away()
+			}
+			d.mu.Unlock()
+			d.fail(why)
 			return
 		}
 		d.mu.Lock()
+		d.none = nil
 		over := d.ended
 		if !over {
 			d.use(tr, o.Fetch.Seed)
@@ -230,6 +244,7 @@ func (d *driver) again(o *Options, cause error, wait time.Duration) (face.Server
 	if nobody {
 		return nil, wait
 	}
+	d.lost(cause)
 	deadline := time.Now().Add(time.Duration(o.Fetch.Retries) * max(o.Fetch.Lifetime, ndn.DefaultLifetime))
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -244,6 +259,9 @@ func (d *driver) again(o *Options, cause error, wait time.Duration) (face.Server
 		if err == nil {
 			return tr, wait
 		}
+		d.mu.Lock()
+		d.none = err
+		d.mu.Unlock()
 		if o.Fetch.Retries >= 0 && time.Now().After(deadline) {
 			return nil, wait
 		}
@@ -251,14 +269,57 @@ func (d *driver) again(o *Options, cause error, wait time.Duration) (face.Server
 	}
 }
 
+// lost notes that the connection ended, unless nothing has come since it did so
+// before.
+func (d *driver) lost(cause error) {
+	d.mu.Lock()
+	news := d.cut == nil && !d.ended
+	if news {
+		d.cut = cause
+	}
+	d.mu.Unlock()
+	if news && d.tell != nil {
+		d.tell(cause)
+	}
+}
+
+// away says that the connection ended, and what came of trying again. The lock is
+// held.
+func (d *driver) away() error {
+	after := "and nothing came over another"
+	if d.none != nil {
+		after = fmt.Sprintf("and there is no other (%v)", d.none)
+	}
+	return fmt.Errorf("%w (%v), %s", ErrTransport, d.cut, after)
+}
+
+// explain adds to what a fetch failed with that the forwarder is away, if that is
+// why nobody answers.
+func (d *driver) explain(err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cut != nil && (errors.Is(err, consumer.ErrUnreachable) || errors.Is(err, ErrNoAnswer)) {
+		return fmt.Errorf("%w: %w", d.away(), err)
+	}
+	return err
+}
+
 // now is the core's time: nanoseconds since the start, never zero.
 func (d *driver) now() ndn.Time { return ndn.Time(time.Since(d.start)) + 1 }
 
 // Receive implements face.Receiver.
 func (d *driver) Receive(frames [][]byte) {
+	if d.take(frames) && d.tell != nil {
+		d.tell(nil)
+	}
+}
+
+// take is Receive under the lock. It reports whether these are the first frames
+// since a connection ended.
+func (d *driver) take(frames [][]byte) (back bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.heard = true
+	d.heard, back, d.cut = true, d.cut != nil, nil
 	now := d.now()
 	for _, fr := range frames {
 		ok, err := d.link.Receive(now, fr, &d.p)
@@ -277,6 +338,7 @@ func (d *driver) Receive(frames [][]byte) {
 		}
 	}
 	d.pump(now)
+	return back
 }
 
 // rejected has a packet that the core asks for again removed from the own

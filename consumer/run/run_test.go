@@ -467,9 +467,40 @@ func TestForwarderComesBack(t *testing.T) {
 		}
 		return serve(t, 1, nil), nil
 	}
+	var told []error
+	o.Connection = func(ended error) { told = append(told, ended) }
 	r, err := Run(t.Context(), o)
 	if err != nil || !bytes.Equal(buf.Bytes(), object) || tries != 3 {
 		t.Fatalf("%v after %d tries, %+v", err, tries, r)
+	}
+	if len(told) != 2 || told[0] == nil || told[1] != nil {
+		t.Errorf("told of the connection: %v", told)
+	}
+}
+
+// TestForwarderStaysAway: who is given up for want of answers while the forwarder
+// is away is told so, whether there is no connection or a silent one.
+func TestForwarderStaysAway(t *testing.T) {
+	for says, redial := range map[string]func() (face.Server, error){
+		"no other (not yet)":            func() (face.Server, error) { return nil, errors.New("not yet") },
+		"nothing came over another: no": func() (face.Server, error) { a, _ := mem.Pair(); return a, nil },
+	} {
+		gone := serve(t, 1, func(s *server) {
+			s.hook = func(n int) {
+				if n == 100 {
+					go s.tr.Close()
+				}
+			}
+			s.drop = func(n int) bool { return n > 100 }
+		})
+		o := options(t, gone, output.NewStream(io.Discard, "nothing"))
+		o.Redial, o.Fetch.Retries, o.Fetch.Lifetime = redial, 0, 100*time.Millisecond
+		told := 0
+		o.Connection = func(ended error) { told++ }
+		_, err := Run(t.Context(), o)
+		if !errors.Is(err, ErrTransport) || !strings.Contains(err.Error(), says) || told != 1 {
+			t.Errorf("told %d times; %v lacks %q", told, err, says)
+		}
 	}
 }
 
@@ -495,8 +526,13 @@ func TestForwarderTurnsUsAway(t *testing.T) {
 		}
 		return away(), nil
 	}
+	told := 0
+	o.Connection = func(error) { told++ }
 	if _, err := Run(t.Context(), o); err != nil || !bytes.Equal(buf.Bytes(), object) {
 		t.Fatal(err)
+	}
+	if told != 2 { // that it went and came, and nothing of those between
+		t.Errorf("told %d times of the connection", told)
 	}
 	if least := firstRedial + 2*firstRedial + 4*firstRedial; took < least {
 		t.Fatalf("tried 4 times within %v", took)

@@ -39,6 +39,13 @@ func dialer(transport string) (uri string, open func() (face.Server, error), err
 	return uri, func() (face.Server, error) { return dial.Open(uri) }, nil
 }
 
+// What people are told of the connection to the forwarder.
+func cutOff(uri string, err error) string {
+	return fmt.Sprintf("the connection to the forwarder at %s ended (%v); trying to come back", uri, err)
+}
+
+const backAgain = "connected to the forwarder again"
+
 // checkServed refuses names that are forwarders' own, as no application gets the
 // Interests for them, and names that are too long.
 func checkServed(name ndn.Name) error {
@@ -158,13 +165,13 @@ func (r *reporter) report(ev serve.Event) {
 			r.served = true
 			r.ready()
 		} else if !r.quiet {
-			fmt.Fprintf(r.e.stderr, "connected to the forwarder again\n")
+			fmt.Fprintln(r.e.stderr, backAgain)
 		}
 		r.lost = false
 	case serve.Lost, serve.Failed:
 		// One line for an outage, however often the attempts fail.
 		if !r.lost && !r.quiet {
-			fmt.Fprintf(r.e.stderr, "the connection to the forwarder at %s ended (%v); trying to come back\n", r.uri, ev.Err)
+			fmt.Fprintln(r.e.stderr, cutOff(r.uri, ev.Err))
 		}
 		r.lost = true
 	case serve.Unanswered:

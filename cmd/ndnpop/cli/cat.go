@@ -318,6 +318,7 @@ func runCat(ctx context.Context, e *env, f *catFlags, p *catPlan) (err error) {
 	if bar != nil {
 		opt.Progress = bar.update
 	}
+	opt.Connection = (&catOutage{e: e, f: f, bar: bar}).told
 	res, err := run.Run(ctx, opt)
 	bar.finish(err == nil)
 	if e := closeTrace(); e != nil && err == nil {

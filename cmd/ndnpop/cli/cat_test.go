@@ -274,3 +274,54 @@ func TestOwnPipeline(t *testing.T) {
 		}
 	}
 }
+
+// TestCatComesBack: cat says that the forwarder went away and came back, and when
+// it gives up, that this is why.
+func TestCatComesBack(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ndnpop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket, published := filepath.Join(dir, "s"), filepath.Join(dir, "f")
+	want := randomFile(t, published, 200_000)
+	first := forwarderAt(t, socket)
+	p := begin(t, nil, "put", "/cdn/f", published, first.transport)
+	p.says(&p.err, "fetch it with")
+	waits := begin(t, nil, "cat", "/cdn/f", first.transport, "--max-rate", "800kbit")
+	gives := begin(t, nil, "cat", "/cdn/f", first.transport, "--max-rate", "800kbit", "-r", "0", "-o", filepath.Join(dir, "out"))
+	waits.says(&waits.out, string(want[:1000]))
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if fi, err := os.Stat(filepath.Join(dir, "out.part")); err == nil && fi.Size() > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no content")
+		}
+	}
+	first.end(errors.New("terminated signal received"))
+	waits.says(&waits.err, "ended (face: closed by the peer); trying to come back\n")
+	if code := gives.wait(); code != exitGaveUp || !strings.Contains(gives.err.String(), "ended (face: closed by the peer), and there is no other (") ||
+		!strings.Contains(gives.err.String(), "--resume goes on later") {
+		t.Errorf("code %d, %s", code, gives.err.String())
+	}
+	forwarderAt(t, socket)
+	waits.says(&waits.err, backAgain+"\n")
+	if code := waits.wait(); code != exitDone || waits.out.String() != string(want) || strings.Count(waits.err.String(), "\n") != 2 {
+		t.Errorf("code %d, %s", code, waits.err.String())
+	}
+}
+
+// TestCatOutageIsOne for all files of a tree.
+func TestCatOutageIsOne(t *testing.T) {
+	var out bytes.Buffer
+	o := &catOutage{e: &env{stderr: &out}, f: &catFlags{transport: "unix:///x"}}
+	for range 2 {
+		for _, ended := range []error{errors.New("gone"), errors.New("gone"), nil, nil} {
+			o.told(ended)
+		}
+	}
+	if s := out.String(); strings.Count(s, "gone") != 2 || strings.Count(s, backAgain) != 2 {
+		t.Error(s)
+	}
+}

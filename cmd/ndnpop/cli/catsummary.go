@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -190,4 +191,42 @@ func (c *catProgress) finish(ok bool) {
 		c.bar.Abort(false)
 	}
 	c.p.Wait()
+}
+
+// catOutage says on standard error when the forwarder goes away and comes back,
+// once for all fetches of a command.
+type catOutage struct {
+	e   *env
+	f   *catFlags
+	bar *catProgress // may be nil
+
+	mu  sync.Mutex
+	cut int // fetches without a connection
+}
+
+// told is run.Options.Connection of each fetch.
+func (o *catOutage) told(ended error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := o.cut
+	if o.cut--; ended != nil {
+		o.cut = before + 1
+	}
+	switch {
+	case o.f.quiet || before > 0 && o.cut > 0:
+	case ended != nil:
+		uri, _, _ := dialer(o.f.transport) // it was dialled
+		o.say(cutOff(uri, ended))
+	default:
+		o.say(backAgain)
+	}
+}
+
+// say writes a line, above the progress bar if there is one.
+func (o *catOutage) say(line string) {
+	w := o.e.stderr
+	if o.bar != nil {
+		w = o.bar.p
+	}
+	fmt.Fprintln(w, line)
 }

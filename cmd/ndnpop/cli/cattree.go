@@ -153,6 +153,7 @@ func runCatTree(ctx context.Context, e *env, f *catFlags, p *catPlan) error {
 		return err
 	}
 	t := &treeTotals{running: map[ndn.Time]run.Progress{}, start: time.Now(), bar: newCatProgress(e, f), all: true}
+	outage := &catOutage{e: e, f: f, bar: t.bar}
 	fetch := func(ctx context.Context, name ndn.Name, to output.Target) error {
 		ctl, err := p.newController()
 		if err != nil {
@@ -167,7 +168,7 @@ func runCatTree(ctx context.Context, e *env, f *catFlags, p *catPlan) error {
 		cfg.Name = name
 		cfg.First = t.replica()
 		res, err := run.Run(ctx, run.Options{
-			Transport: tr, Redial: redial, Fetch: cfg, Controller: ctl, Trust: p.trust,
+			Transport: tr, Redial: redial, Connection: outage.told, Fetch: cfg, Controller: ctl, Trust: p.trust,
 			Target: to, Output: output.Config{Verify: p.verify}, Progress: progress,
 		})
 		done(&res)

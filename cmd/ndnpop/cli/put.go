@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -342,6 +344,10 @@ func openStream(r io.Reader, what string, o store.Options) (*putSource, error) {
 }
 
 func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) error {
+	// Whoever reads what it says may go away, and must not take the content along.
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+
 	uri, open, err := dialer(f.transport)
 	if err != nil {
 		return err
