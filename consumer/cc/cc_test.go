@@ -366,6 +366,9 @@ func TestBehindCacheWithoutTags(t *testing.T) {
 			if goesOn := grown > 0.9*float64(c.n); goesOn != c.goesOn || !goesOn && grown > 4 {
 				t.Errorf("%s, %s: grows by %v of %d", c.name, name, grown, c.n)
 			}
+			if cubic, ok := ctl.(*Cubic); ok && cubic.avoiding == c.goesOn {
+				t.Errorf("%s: the curve is that of the other path: %t", c.name, cubic.avoiding)
+			}
 		}
 	}
 }

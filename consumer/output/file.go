@@ -26,7 +26,7 @@ var (
 )
 
 // The journal follows the part file at these distances at the latest,
-// whichever comes first: what a crash costs is little more than what was under way.
+// whichever comes first: what a kill costs is little more than what was under way.
 const (
 	journalBytes    = 64 << 20
 	journalInterval = 100 * time.Millisecond

@@ -72,6 +72,20 @@ func (g *greedy) Receive(frames [][]byte) {
 func (g *greedy) Flush()       {}
 func (g *greedy) Closed(error) {}
 
+// TestSendUnsignedAfterTheEnd: what a core sends when the connection has ended is
+// dropped.
+func TestSendUnsignedAfterTheEnd(t *testing.T) {
+	near, far := connected(t)
+	defer far.Close()
+	w, err := ndn.AppendData(nil, &ndn.DataFields{Name: ndn.MustName("/a")}, ndn.DigestLater{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(Config{})
+	a.connect(near).end()
+	a.Do(func(ndn.Time) { a.SendUnsigned(w, &ndn.LpFields{}) })
+}
+
 // TestSlowForwarder: a forwarder that asks for more than the queue holds and
 // takes it later gets all of it, in order and signed; App stops taking its
 // Interests meanwhile.
