@@ -117,7 +117,7 @@ func create(path string, mode fs.FileMode) (*net.UnixListener, fs.FileInfo, erro
 	}
 	l.SetUnlinkOnClose(false)
 	// The mode that bind gave is limited by the umask.
-	err = os.Chmod(path, mode)
+	err = setMode(path, mode)
 	var file fs.FileInfo
 	if err == nil {
 		file, err = os.Lstat(path)
