@@ -337,7 +337,8 @@ func runCat(ctx context.Context, e *env, f *catFlags, p *catPlan) (err error) {
 	return catError(ctx, f, err)
 }
 
-// catDial connects to the local forwarder, and says how to do so again.
+// catDial connects to the local forwarder, and says how to do so again, also when
+// it could not.
 func catDial(transport string) (face.Server, func() (face.Server, error), error) {
 	uri, open, err := dialer(transport)
 	if err != nil {
@@ -345,7 +346,7 @@ func catDial(transport string) (face.Server, func() (face.Server, error), error)
 	}
 	tr, err := open()
 	if err != nil {
-		return nil, nil, unreachable(uri, err)
+		return nil, open, unreachable(uri, err)
 	}
 	return tr, open, nil
 }

@@ -312,6 +312,43 @@ func TestCatComesBack(t *testing.T) {
 	}
 }
 
+// TestCatTreeWaits for the forwarder also with files that it has not begun.
+func TestCatTreeWaits(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ndnpop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket, published, to := filepath.Join(dir, "s"), filepath.Join(dir, "tree"), filepath.Join(dir, "to")
+	if err := os.Mkdir(published, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * treeParallel {
+		randomFile(t, filepath.Join(published, strings.Repeat("f", i+1)), 40_000)
+	}
+	first := forwarderAt(t, socket)
+	p := begin(t, nil, "put", "/cdn/tree", published, first.transport)
+	p.says(&p.err, "fetch it with")
+	all := begin(t, nil, "cat", "/cdn/tree", "-o", to+"/", first.transport, "--max-rate", "800kbit", "-v")
+	all.says(&all.err, "f\n")
+	// Connections stay, but no file that begins now gets one.
+	err = os.Remove(socket)
+	if err == nil {
+		err = os.WriteFile(socket, nil, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.says(&all.err, "trying to come back")
+	if err := os.Remove(socket); err != nil {
+		t.Fatal(err)
+	}
+	all.says(&all.err, backAgain)
+	if code := all.wait(); code != exitDone {
+		t.Errorf("code %d, %s", code, all.err.String())
+	}
+}
+
 // TestCatOutageIsOne for all files of a tree.
 func TestCatOutageIsOne(t *testing.T) {
 	var out bytes.Buffer

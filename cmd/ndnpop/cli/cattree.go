@@ -13,6 +13,7 @@ import (
 	"ndnpop/consumer/output"
 	"ndnpop/consumer/run"
 	"ndnpop/consumer/tree"
+	"ndnpop/face"
 	"ndnpop/ndn"
 )
 
@@ -80,6 +81,13 @@ func (t *treeTotals) begin() (progress func(run.Progress), done func(*run.Result
 		t.show()
 	}
 	return progress, done
+}
+
+// begun reports whether any fetch has begun.
+func (t *treeTotals) begun() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.next > 0
 }
 
 // add adds the counters of one fetch.
@@ -160,6 +168,9 @@ func runCatTree(ctx context.Context, e *env, f *catFlags, p *catPlan) error {
 			return errors.Join(err, to.Abort(err))
 		}
 		tr, redial, err := catDial(f.transport)
+		if err != nil && t.begun() && redial != nil {
+			tr, err = away{errors.New(err.Error())}, nil // which is no reason to give up at once
+		}
 		if err != nil {
 			return errors.Join(err, to.Abort(err))
 		}
@@ -199,3 +210,14 @@ func runCatTree(ctx context.Context, e *env, f *catFlags, p *catPlan) error {
 	}
 	return catError(ctx, f, err)
 }
+
+// away is a connection that ended before it began, for a fetch that is to wait for
+// the forwarder as those do whose connections ended.
+type away struct{ err error }
+
+func (away) Info() face.Info             { return face.Info{} }
+func (away) MTU() int                    { return ndn.MaxPacketSize }
+func (away) Send(b *face.Frames) int     { return b.Len() }
+func (away) QueueLen() int               { return 0 }
+func (away) Close() error                { return nil }
+func (a away) Serve(face.Receiver) error { return a.err }
