@@ -224,3 +224,24 @@ func TestMpcLoss(t *testing.T) {
 		t.Errorf("rate down to %.2f, 0.9 after %v", low/link, back)
 	}
 }
+
+// What an outage swallows is repeated at the rate that the path has, although
+// repetitions say nothing of the RTT, and the queue before was long.
+func TestMpcOutage(t *testing.T) {
+	t.Parallel()
+	const link = 40 * mbit
+	for _, out := range []time.Duration{100 * ms, 300 * ms, time.Second} {
+		n := newBell(t, link, 4*link*0.025, 1)
+		fl := n.add("mpc", cc.Params{Seed: 1}, 25*ms, 1000, Config{})
+		fl.noise = 0.01
+		n.run(10 * time.Second)
+		end := n.now.Add(out)
+		fl.lose = func(uint64) bool { return n.now < end }
+		n.run(time.Duration(end) + 750*ms)
+		n.mark()
+		n.run(time.Duration(n.now) + 750*ms)
+		if got := fl.got(n.now) / link; got < 0.75 {
+			t.Errorf("an outage of %v: %.3f of the link afterwards", out, got)
+		}
+	}
+}

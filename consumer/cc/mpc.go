@@ -58,6 +58,7 @@ type Mpc struct {
 	rng        *rand.Rand
 
 	starting bool
+	blind    float64 // Data without a RTT, before there is any
 	fullBw   float64
 	flat     int
 	bw       roundMax
@@ -108,7 +109,7 @@ func NewMpc(p Params) (Controller, error) {
 // Cwnd implements Controller.
 func (m *Mpc) Cwnd() float64 {
 	if m.mean == 0 || m.size == 0 || m.rate == 0 {
-		return m.iw
+		return m.iw + m.blind
 	}
 	return max(bbrMinCwnd, 2*m.rate*(max(m.mean, m.high)+m.hostDelay.Seconds())/m.size)
 }
@@ -123,7 +124,7 @@ func (*Mpc) OnSend(*Send) {}
 func (m *Mpc) OnPathChange(c *PathChange) {
 	m.starting, m.fullBw, m.flat = true, 0, 0
 	m.bw, m.newRound = roundMax{}, false
-	m.mean, m.low, m.high, m.rb = 0, 0, 0, 0
+	m.mean, m.low, m.high, m.rb, m.blind = 0, 0, 0, 0, 0
 	m.sum, m.n, m.batchCount = 0, 0, 0
 	m.rate = c.Rate
 	m.period = m.cycle.Seconds()
@@ -140,11 +141,15 @@ func (m *Mpc) OnMark(s *Sample) {
 // OnLoss implements Controller.
 func (m *Mpc) OnLoss(l *Loss) {
 	if m.mean == 0 {
+		if l.NewEvent {
+			m.blind /= 2
+		}
 		return
 	}
 	if l.Kind == LossTimeout && l.Inflight == 0 {
 		m.starting, m.fullBw, m.flat = true, 0, 0
 		m.bw = roundMax{}
+		m.mean = m.low // the queue was lost with the flight
 		m.rate = m.clamp(0)
 		m.reacted = l.Now
 		return
@@ -178,6 +183,7 @@ func (m *Mpc) OnData(s *Sample) {
 		m.measure(s)
 	}
 	if m.mean == 0 {
+		m.blind++
 		return
 	}
 	if m.starting {
@@ -217,8 +223,10 @@ func (m *Mpc) bandwidth(s *Sample) {
 	if s.Rate <= 0 || (s.RateAppLimited && s.Rate < m.bw.max()) {
 		return
 	}
-	m.batchRate = max(m.batchRate, s.Rate)
-	m.batchCount++
+	if s.RTT > 0 {
+		m.batchRate = max(m.batchRate, s.Rate)
+		m.batchCount++
+	}
 	if m.newRound {
 		m.newRound = false
 		m.bw.advance()
@@ -280,14 +288,11 @@ func (m *Mpc) decide(now ndn.Time) {
 		m.began = now
 	}
 	m.decided = now
-	l := m.mean
-	if m.n > 0 {
-		l = m.sum / float64(m.n)
+	if m.n == 0 || m.rb <= 0 {
+		return // repetitions say nothing of the queue
 	}
+	l := m.sum / float64(m.n)
 	m.sum, m.n = 0, 0
-	if m.rb <= 0 {
-		return
-	}
 	dt := m.mean
 	wc2 := mpcWeight * m.c2
 	kappa := m.c1 + wc2

@@ -196,7 +196,7 @@ func TestMpcShare(t *testing.T) {
 	m := mpcOn(t, 0.025, 0.030, 0.030)
 	m.decided = ndn.Time(time.Hour)
 	for i := range 2 {
-		m.OnData(&Sample{Now: ndn.Time(i + 1), Rate: 10e6, MeanSize: 1000})
+		m.OnData(&Sample{Now: ndn.Time(i + 1), RTT: 30 * ms, Rate: 10e6, MeanSize: 1000})
 	}
 	if math.Abs(m.rb-5.1e6) > 1 {
 		t.Errorf("share %v after one Data at twice the rate", m.rb)
@@ -225,5 +225,62 @@ func TestMpcStartupAndCycles(t *testing.T) {
 	}
 	if len(seen) < 20 {
 		t.Errorf("%d lengths of 20", len(seen))
+	}
+}
+
+// Repetitions do not say how long the queue is. While nothing else is answered,
+// the queue of before is neither waited for nor taken for the reason why no more
+// comes than is asked for.
+func TestMpcRepetitions(t *testing.T) {
+	m := mpcOn(t, 0.025, 0.070, 0.070)
+	m.OnLoss(&Loss{Now: 1, Kind: LossTimeout, Inflight: 500, NewEvent: true})
+	half := m.rate
+	now := ndn.Time(1)
+	for range 400 {
+		now = now.Add(400 * time.Microsecond)
+		m.OnData(&Sample{Now: now, Rate: m.rate, MeanSize: 1000})
+	}
+	if m.rate != half || m.rb != 5e6 {
+		t.Errorf("rate %v of %v, bottleneck %v", m.rate, half, m.rb)
+	}
+
+	// The same after all that was in flight has timed out, behind a long queue.
+	m = mpcOn(t, 0.025, 0.070, 0.070)
+	for left := 299; left >= 0; left-- {
+		m.OnLoss(&Loss{Now: now, Kind: LossTimeout, Inflight: left, NewEvent: left == 299})
+	}
+	if !m.starting || m.Cwnd() > 20 {
+		t.Fatalf("starting %v, window %v", m.starting, m.Cwnd())
+	}
+	for round := range 4 {
+		now = now.Add(25 * ms)
+		for i := range 10 {
+			m.OnData(&Sample{Now: now, Rate: m.rate, RoundStart: i == 0, MeanSize: 1000})
+		}
+		if !m.starting {
+			t.Fatalf("no longer starting after %d rounds at %v", round+1, m.rate)
+		}
+	}
+	if m.rate < 5e6 {
+		t.Errorf("rate %v after four rounds", m.rate)
+	}
+}
+
+// The window grows from its first value also where the first Data are of
+// repetitions, as they are when another path takes over what one has lost.
+func TestMpcBeginsWithRepetitions(t *testing.T) {
+	m := mpcOn(t, 0.025, 0.070, 0.070)
+	m.OnPathChange(&PathChange{Now: 1, Replica: true})
+	first := m.Cwnd()
+	for i := range 40 {
+		m.OnData(&Sample{Now: ndn.Time(i + 2), MeanSize: 1000})
+	}
+	if m.Cwnd() != first+40 || m.PacingRate() != 0 {
+		t.Errorf("window %v after 40 Data, %v at first; rate %v", m.Cwnd(), first, m.PacingRate())
+	}
+	m.OnLoss(&Loss{Now: 50, Kind: LossTimeout, Inflight: 10, NewEvent: true})
+	m.OnLoss(&Loss{Now: 51, Kind: LossTimeout, Inflight: 9})
+	if m.Cwnd() != first+20 {
+		t.Errorf("window %v after losses of one round trip", m.Cwnd())
 	}
 }
