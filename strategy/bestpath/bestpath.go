@@ -30,11 +30,15 @@
 //
 // An Interest that gets a Nack or is given up by the link goes at once to the
 // next best path that it has not tried, and so does a consumer's repetition.
+// What is outstanding at a path whose face goes down, or that is silent for longer
+// than 1.5 round-trip times, goes there as well, as fast as it was sent first
+// ([strategy.Spread]), and new Interests behind.
 package bestpath
 
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +83,7 @@ func Factory(terms ...Term) strategy.Factory {
 }
 
 func parse(v strategy.Values, terms []Term) (strategy.Strategy, error) {
-	b := &bestPath{}
+	b := &bestPath{silence: silence()}
 	for _, p := range []struct {
 		to               *float64
 		name             string
@@ -149,8 +153,10 @@ type bestPath struct {
 	probeShare, probeMin, probeMax      float64       // per Interest, nanosecond, second
 	spacing                             time.Duration // between probes
 
+	silence  strategy.Silence
 	prefixes strategy.PrefixState[paths]
-	entries  strategy.EntryState[counted]
+	entries  strategy.EntryState[entry]
+	killed   strategy.Spread // what is sent again as a face went down, of all prefixes
 }
 
 // paths is what is known about a prefix.
@@ -158,10 +164,12 @@ type paths struct {
 	hops     strategy.Hops[path]
 	current  ndn.FaceID
 	switched ndn.Time
-	looked   ndn.Time // when the choice was last reconsidered
-	budget   float64  // probes that may be sent
-	filled   ndn.Time // when the budget was last filled
-	probed   ndn.Time // the latest probe
+	looked   ndn.Time         // when the choice was last reconsidered
+	budget   float64          // probes that may be sent
+	filled   ndn.Time         // when the budget was last filled
+	probed   ndn.Time         // the latest probe
+	spread   strategy.Spread  // what is sent again for another reason
+	line     *strategy.Spread // that new Interests go behind, nil without one
 }
 
 // path is what is known about one next hop of a prefix.
@@ -169,17 +177,12 @@ type path struct {
 	rtt    strategy.RTT
 	loss   window
 	probed ndn.Time
+	heard  ndn.Time // latest Data or Nack
+	waits  ndn.Time // first Interest since then, zero without one
 	// left is when it was in use last. It is not taken again until a time for
 	// having been left as soon as it could after a return.
 	left, until ndn.Time
 	regret      time.Duration
-}
-
-// counted has the faces whose answer counts as lost already.
-type counted struct{ faces [4]ndn.FaceID }
-
-func (k *counted) has(f ndn.FaceID) bool {
-	return k.faces[0] == f || k.faces[1] == f || k.faces[2] == f || k.faces[3] == f
 }
 
 const (
@@ -211,6 +214,15 @@ func (b *bestPath) Interest(c *strategy.Context, ev *strategy.Interest) {
 		return
 	}
 	st, now := b.prefixes.Get(c), c.Now()
+	if ev.New && st.line != nil {
+		if e := b.entries.Get(c); e.LineUp(c, st.line, tagNew) {
+			e.again = true
+			return
+		}
+		if st.line.Over(now) {
+			st.line = nil
+		}
+	}
 	if now.Sub(st.looked) >= review {
 		st.looked = now
 		b.reconsider(c, st, hops)
@@ -350,12 +362,20 @@ func (b *bestPath) forward(c *strategy.Context, st *paths, again bool) (ndn.Face
 	}
 }
 
-// send counts what was sent.
+// send watches for the answer to what was sent.
 func (b *bestPath) send(c *strategy.Context, st *paths, to ndn.FaceID, r strategy.Refusal) bool {
-	if r == strategy.Sent {
-		c.Arm(late(st.hops.Of(to)), uint64(to))
+	if r != strategy.Sent {
+		return false
 	}
-	return r == strategy.Sent
+	p, now := st.hops.Of(to), c.Now()
+	if p.waits == 0 {
+		p.waits = now
+	}
+	if e := b.entries.Peek(c); e != nil {
+		e.Stop(c)
+	}
+	c.Arm(b.silentAt(p).Sub(now), uint64(to))
+	return true
 }
 
 func late(p *path) time.Duration { return p.rtt.Timeout(lateAfter, lateFloor, lateUnknown) }
@@ -396,34 +416,11 @@ func (b *bestPath) probe(c *strategy.Context, st *paths, hops []table.NextHop, u
 	st.hops.Of(face).probed = now
 }
 
-// Timer implements strategy.TimerHandler: an answer is late.
-func (b *bestPath) Timer(c *strategy.Context, ev *strategy.Timer) {
-	face := ndn.FaceID(ev.Tag)
-	o := c.Out(face)
-	if o == nil || o.Failed {
-		return
-	}
-	p := b.prefixes.Get(c).hops.Of(face)
-	if wait := late(p) - c.Now().Sub(o.SentAt); wait > 0 {
-		c.Arm(wait, ev.Tag)
-		return
-	}
-	b.lost(c, p, face)
-}
-
 // lost counts a loss, once per Interest and face.
 func (b *bestPath) lost(c *strategy.Context, p *path, face ndn.FaceID) {
-	k := b.entries.Get(c)
-	if k.has(face) {
-		return
+	if b.entries.Get(c).count(face) {
+		p.loss.add(c.Now(), true)
 	}
-	for i := range k.faces {
-		if k.faces[i] == 0 {
-			k.faces[i] = face
-			break
-		}
-	}
-	p.loss.add(c.Now(), true)
 }
 
 // Data implements strategy.Strategy.
@@ -436,9 +433,10 @@ func (b *bestPath) Data(c *strategy.Context, ev *strategy.Data) {
 	if ev.RTTCertain {
 		p.rtt.Add(ev.RTT)
 	}
-	if k := b.entries.Peek(c); k != nil && k.has(ev.In) {
+	if e := b.entries.Peek(c); e != nil && slices.Contains(e.lost[:], ev.In) {
 		p.loss.forgive(now) // it was only late
 	}
+	p.heard, p.waits = now, 0
 	p.loss.add(now, false)
 	if c.AwaitsOthers(ev.In) {
 		c.Linger(lingering)
@@ -446,7 +444,11 @@ func (b *bestPath) Data(c *strategy.Context, ev *strategy.Data) {
 }
 
 // Nack implements strategy.NackHandler.
-func (b *bestPath) Nack(c *strategy.Context, ev *strategy.Nack) { b.failed(c, ev.In) }
+func (b *bestPath) Nack(c *strategy.Context, ev *strategy.Nack) {
+	p := b.prefixes.Get(c).hops.Of(ev.In)
+	p.heard, p.waits = c.Now(), 0
+	b.failed(c, ev.In)
+}
 
 // GaveUp implements strategy.GaveUpHandler.
 func (b *bestPath) GaveUp(c *strategy.Context, ev *strategy.GaveUp) { b.failed(c, ev.On) }
@@ -458,7 +460,11 @@ func (b *bestPath) failed(c *strategy.Context, face ndn.FaceID) {
 	if len(c.Ins()) == 0 || c.PendingOut() && face != st.current {
 		return // a probe failed
 	}
-	if _, ok := b.forward(c, st, false); !ok {
+	if _, ok := b.forward(c, st, false); ok {
+		return
+	}
+	e := b.entries.Get(c)
+	if e.again = false; !e.Later(c, tagTurn) {
 		c.PassNacks()
 	}
 }
@@ -472,30 +478,6 @@ func (b *bestPath) Expiry(c *strategy.Context, _ *strategy.Expiry) {
 		if p := st.hops.Of(o.Face); !o.Failed && c.Now().Sub(o.SentAt) > p.rtt.Smooth {
 			b.lost(c, p, o.Face)
 		}
-	}
-}
-
-// NextHop implements strategy.NextHopHandler.
-func (b *bestPath) NextHop(c *strategy.Context, ev *strategy.NextHop) {
-	if !c.HasEntry() || c.PendingOut() {
-		return
-	}
-	st, hops := b.prefixes.Get(c), c.Candidates()
-	if len(hops) == 0 {
-		return // the last one is gone
-	}
-	b.reconsider(c, st, hops)
-	b.forward(c, st, ev.Change != strategy.HopDown)
-}
-
-// Inherit implements strategy.InheritHandler.
-func (b *bestPath) Inherit(c *strategy.Context) {
-	st, hops := b.prefixes.Get(c), c.Candidates()
-	if o := c.LatestOut(); o != nil {
-		c.Arm(late(st.hops.Of(o.Face))-c.Now().Sub(o.SentAt), uint64(o.Face))
-	} else if len(hops) > 0 {
-		b.reconsider(c, st, hops)
-		b.forward(c, st, true)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"ndnpop/fw"
 	"ndnpop/ndn"
 	"ndnpop/strategy"
+	"ndnpop/strategy/bestpath"
 	"ndnpop/strategy/failover"
 	"ndnpop/strategy/nst"
 	"ndnpop/strategy/strategytest"
@@ -342,7 +343,7 @@ func TestAdHocFaces(t *testing.T) {
 // TestManyPrefixesFailAtOnce: what a face that goes down leaves of hundreds of
 // prefixes comes no faster to the other one than what it leaves of a single one.
 func TestManyPrefixesFailAtOnce(t *testing.T) {
-	for _, f := range []strategy.Factory{failover.Factory(), nst.Factory()} {
+	for _, f := range []strategy.Factory{bestpath.Factory(), failover.Factory(), nst.Factory()} {
 		r, err := strategytest.New(1, f)
 		if err != nil {
 			t.Fatal(err)
