@@ -37,7 +37,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // File is a Target that writes path through path.part, with a journal in
 // path.part.journal. The final name appears only when everything has been
 // written, verified and is on the disk. Until then an interruption of any
-// kind, a crash included, leaves what Resume can go on with.
+// kind leaves what ResumeFile can go on with: all that was written where the
+// process ends, and after a power failure about what had reached the disk.
 type File struct {
 	path, part string
 	f          *os.File
@@ -47,8 +48,9 @@ type File struct {
 
 	j       journal // as it would be saved now
 	at      int64   // end of what was written
-	saved   uint64  // j.Done at the last save
+	saved   place   // at the last save
 	savedAt time.Time
+	lost    uint64
 	opened  bool
 }
 
@@ -58,8 +60,8 @@ type File struct {
 func CreateFile(path, rng string) (*File, error) { return openPart(path, rng) }
 
 // ResumeFile opens path.part to go on with. It reads what is there, checks it
-// against the journal, and adds it to sum unless sum is nil. ctx interrupts
-// that.
+// against the journal, and adds it to sum, which must be new, unless sum is nil.
+// What the journal cannot vouch for is cut off. ctx interrupts that.
 func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, error) {
 	part := path + ".part"
 	j, err := readJournal(part + ".journal")
@@ -123,24 +125,49 @@ func claim(f *os.File) error {
 
 func (f *File) journal() string { return f.part + ".journal" }
 
-// check compares the part file with its journal and cuts it to what the
-// journal vouches for.
+// Lost is how many bytes ResumeFile cut off that the journal promised: what a
+// crash kept from the disk, and what came after it.
+func (f *File) Lost() uint64 { return f.lost }
+
+// check compares the part file with its journal and cuts it to the last place
+// up to which the journal vouches for it.
 func (f *File) check(ctx context.Context, sum hash.Hash) error {
+	if f.isNew && f.j.Done > 0 {
+		return fmt.Errorf("%w: %s is without its %s; run without --resume", ErrJournal, f.journal(), f.part)
+	}
 	crc := crc32.New(castagnoli)
 	w := io.Writer(crc)
 	if sum != nil {
 		w = io.MultiWriter(crc, sum)
 	}
-	n, err := io.Copy(w, &ctxReader{ctx, io.LimitReader(f.f, int64(f.j.Done))})
-	if err != nil {
-		return fmt.Errorf("read %s: %w", f.part, err)
+	places := append(f.j.Earlier, f.j.place)
+	good := 0
+	for at := uint64(0); good < len(places); good++ {
+		p := places[good]
+		n, err := io.Copy(w, &ctxReader{ctx, io.LimitReader(f.f, int64(p.Done-at))})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", f.part, err)
+		}
+		if at += uint64(n); at != p.Done || crc.Sum32() != p.CRC32C {
+			break
+		}
 	}
-	if uint64(n) != f.j.Done || crc.Sum32() != f.j.CRC32C {
-		return fmt.Errorf("%w: %s is not what it says, perhaps after a crash; run without --resume",
-			ErrJournal, f.journal())
+	if good < len(places) {
+		promised := f.j.Done
+		f.j.place, f.j.Earlier = place{}, nil
+		if good > 0 {
+			f.j.place, f.j.Earlier = places[good-1], places[:good-1]
+		}
+		f.lost = promised - f.j.Done
+		if sum != nil {
+			sum.Reset()
+			if _, err := io.Copy(sum, &ctxReader{ctx, io.NewSectionReader(f.f, 0, int64(f.j.Done))}); err != nil {
+				return fmt.Errorf("read %s: %w", f.part, err)
+			}
+		}
 	}
-	f.at, f.saved, f.savedAt = n, f.j.Done, time.Now()
-	return f.f.Truncate(n)
+	f.at, f.saved, f.savedAt = int64(f.j.Done), f.j.place, time.Now()
+	return f.f.Truncate(f.at)
 }
 
 // ctxReader stops a long copy when its context ends.
@@ -199,14 +226,15 @@ func (f *File) Write(p []byte, then consumer.Resume) error {
 	}
 	f.j.CRC32C = crc32.Update(f.j.CRC32C, castagnoli, p)
 	f.j.set(then)
-	if f.j.Done-f.saved >= journalBytes || time.Since(f.savedAt) >= journalInterval {
+	if f.j.Done-f.saved.Done >= journalBytes || time.Since(f.savedAt) >= journalInterval {
 		return f.save()
 	}
 	return nil
 }
 
 func (f *File) save() error {
-	f.saved, f.savedAt = f.j.Done, time.Now()
+	f.j.follow(f.saved)
+	f.saved, f.savedAt = f.j.place, time.Now()
 	if err := f.j.save(f.journal()); err != nil {
 		return fmt.Errorf("write %s: %w", f.journal(), err)
 	}

@@ -366,7 +366,14 @@ func openTarget(ctx context.Context, e *env, f *catFlags, p *catPlan, prefix has
 		return output.NewStream(w, f.output), nil
 	}
 	if f.resume {
-		return output.ResumeFile(ctx, f.output, rng, prefix)
+		file, err := output.ResumeFile(ctx, f.output, rng, prefix)
+		if err != nil {
+			return nil, err
+		}
+		if n := file.Lost(); n > 0 && !f.quiet {
+			fmt.Fprintf(e.stderr, "%s.part has lost %d bytes, as after a power failure; they are fetched again\n", f.output, n)
+		}
+		return file, nil
 	}
 	return output.CreateFile(f.output, rng)
 }

@@ -165,6 +165,64 @@ func TestCatInterruptedAndResumed(t *testing.T) {
 	}
 }
 
+// A part file of which a power failure kept the end, or something within, from
+// the disk is gone on with where it is whole.
+func TestCatResumesAfterPowerFailure(t *testing.T) {
+	content, transport := published(t, "/cat/f", 3_000_000)
+	path := filepath.Join(t.TempDir(), "out")
+	j := begin(t, nil, "cat", "/cat/f", transport, "-o", path, "--max-rate", "8mbit")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		if fi, err := os.Stat(path + ".part"); err == nil && fi.Size() > 1_000_000 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing arrives")
+		}
+	}
+	j.end(errors.New("interrupt signal received"))
+	part, err := os.ReadFile(path + ".part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal, err := os.ReadFile(path + ".part.journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := len(part) - 50_000
+	hole := bytes.Clone(part)
+	clear(hole[left : left+4096])
+	sum := sha256.Sum256(content)
+	for what, c := range map[string]struct {
+		part []byte
+		kept bool
+	}{
+		"short": {part[:left], true},
+		"hole":  {hole, true},
+		"empty": {nil, false},
+		"zeros": {make([]byte, len(part)), false},
+	} {
+		for file, b := range map[string][]byte{".part": c.part, ".part.journal": journal} {
+			if err := os.WriteFile(path+file, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		os.Remove(path)
+		stats := filepath.Join(t.TempDir(), "stats")
+		_, msg, code := cat(t, "/cat/f", transport, "-o", path, "--resume", "--sha256", hex.EncodeToString(sum[:]), "--stats", stats)
+		if code != exitDone || !strings.Contains(msg, "fetched again") {
+			t.Fatalf("%s: code %d, %s", what, code, msg)
+		}
+		if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, content) {
+			t.Fatalf("%s: %d bytes, %v", what, len(b), err)
+		}
+		var s catSummary
+		b, _ := os.ReadFile(stats)
+		if err := json.Unmarshal(b, &s); err != nil || (s.Bytes < uint64(len(content))) != c.kept {
+			t.Errorf("%s: fetched %d bytes again: %v", what, s.Bytes, err)
+		}
+	}
+}
+
 func TestCatFailures(t *testing.T) {
 	_, transport := published(t, "/cat/f", 50_000)
 	dir := t.TempDir()
