@@ -213,21 +213,28 @@ func (r *Responder) hashSome(now ndn.Time) {
 	}
 }
 
-// hash computes the next few digests.
+// hash computes the next few digests, two at a time.
 func (m *manifests) hash(h *hashed, obj Object) error {
 	ss := uint64(obj.SegmentSize())
 	size, _ := obj.Size()
-	for range hashStep {
-		if h.complete() {
+	for range hashStep / 2 {
+		left := (cap(h.digests) - len(h.digests)) / manifest.DigestSize
+		if left == 0 {
 			break
 		}
 		at := (h.first + uint64(len(h.digests)/manifest.DigestSize)) * ss
-		m.buf = slices.Grow(m.buf[:0], int(ss))[:min(ss, size-at)]
+		n := min(uint64(min(left, 2))*ss, size-at)
+		m.buf = slices.Grow(m.buf[:0], int(2*ss))[:n]
 		if err := obj.ReadAt(m.buf, at); err != nil {
 			return err
 		}
-		sum := sha256.Sum256(m.buf)
-		h.digests = append(h.digests, sum[:]...)
+		if left == 1 {
+			sum := sha256.Sum256(m.buf)
+			h.digests = append(h.digests, sum[:]...)
+			break
+		}
+		x, y := manifest.Digests(m.buf[:ss], m.buf[ss:])
+		h.digests = append(append(h.digests, x[:]...), y[:]...)
 	}
 	return nil
 }

@@ -414,6 +414,40 @@ func TestPipeVerifiesAndCuts(t *testing.T) {
 	}
 }
 
+// TestPipeBlamesThePacket: with packets that are checked two at a time, the first
+// that must not be believed is told, and why.
+func TestPipeBlamesThePacket(t *testing.T) {
+	why := map[string]error{}
+	check := func(a, b *ndn.Data) (errA, errB error) {
+		if b == nil {
+			return why[a.Name.String()], nil
+		}
+		return why[a.Name.String()], why[b.Name.String()]
+	}
+	for n := 1; n < 6; n++ {
+		for bad := range n {
+			p := NewPipe(Config{Verify: VerifyTrust, Check: check}, NewStream(new(bytes.Buffer), "buffer"), nil)
+			clear(why)
+			var name ndn.Name
+			for i := range n {
+				at := ndn.MustName("/a").AppendNumber(ndn.TypeSegment, uint64(i))
+				w, err := ndn.AppendData(nil, &ndn.DataFields{Name: at, Content: []byte("content")}, ndn.DigestSigner{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i == bad {
+					name, why[at.String()] = at, errors.New("no reason")
+				}
+				p.Deliver(&consumer.Piece{Wire: w, Content: []byte("content")})
+			}
+			var e *PacketError
+			if _, err := p.Close(nil, false); !errors.As(err, &e) || !e.Name.Equal(name) || e.Err != why[name.String()] {
+				t.Errorf("packet %d of %d: %v", bad, n, err)
+			}
+		}
+	}
+}
+
 // TestPipeFindsWrongDigests: whichever packets of a block are wrong, the first of
 // them is told; others with signatures of keys among them make no difference.
 func TestPipeFindsWrongDigests(t *testing.T) {

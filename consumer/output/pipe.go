@@ -76,11 +76,12 @@ type Target interface {
 // Config of a Pipe.
 type Config struct {
 	Verify Verify
-	// Check verifies a packet for VerifyTrust. It is called from several
-	// goroutines and may take its time, for instance to fetch certificates.
+	// Check verifies two packets for VerifyTrust, or one, if b is nil. It is
+	// called from several goroutines and may take its time, for instance to fetch
+	// certificates.
 	// OnMetadata, called from the Pipe's goroutine, gets the verdict on each packet that
 	// Metadata put off.
-	Check      func(*ndn.Data) error
+	Check      func(a, b *ndn.Data) (errA, errB error)
 	OnMetadata func(error)
 	// Again, if not nil, gets another copy of a packet that is wrong. It asks
 	// until check says nil of what came, and gives up after a while with the
@@ -421,21 +422,34 @@ func (p *Pipe) verifyAll(items []item, buf []byte) error {
 	errs := make([]error, len(items))
 	var next atomic.Int64
 	one := func() {
-		var d ndn.Data
+		var d [2]ndn.Data
 		for {
-			i := int(next.Add(1)) - 1
+			i := int(next.Add(2)) - 2
 			if i >= len(items) {
 				return
 			}
-			it := items[i]
-			if it.bare {
-				continue
+			var of [2]int
+			n := 0
+			end := min(i+2, len(items))
+			for k, it := range items[i:end] {
+				if it.bare {
+					continue
+				}
+				if errs[i+k] = d[n].Parse(buf[it.at : it.at+it.n]); errs[i+k] == nil {
+					of[n] = i + k
+					n++
+				}
 			}
-			if errs[i] = d.Parse(buf[it.at : it.at+it.n]); errs[i] == nil {
-				errs[i] = p.verify(&d)
+			switch n {
+			case 1:
+				errs[of[0]] = p.verify(&d[0])
+			case 2:
+				errs[of[0]], errs[of[1]] = p.verifyTwo(&d[0], &d[1])
 			}
-			if errs[i] != nil && (p.cfg.Again == nil || !errors.Is(errs[i], consumer.ErrWrong)) {
-				next.Store(int64(len(items))) // the rest does not matter
+			for _, err := range errs[i:end] {
+				if err != nil && (p.cfg.Again == nil || !errors.Is(err, consumer.ErrWrong)) {
+					next.Store(int64(len(items))) // the rest does not matter
+				}
 			}
 		}
 	}
@@ -501,17 +515,30 @@ func (p *Pipe) repair(it *item, buf []byte, why error) error {
 func (p *Pipe) verify(d *ndn.Data) error {
 	switch {
 	case p.cfg.Verify == VerifyTrust:
-		if err := p.cfg.Check(d); errors.Is(err, context.Canceled) {
-			return err // not the packet's fault
-		} else if err != nil {
-			return &PacketError{d.Name.Clone(), err}
-		}
+		err, _ := p.cfg.Check(d, nil)
+		return blame(d, err)
 	case d.SigType != ndn.SigDigestSha256:
 		p.unverified.Store(true)
 	case !d.VerifyDigest():
 		return &PacketError{d.Name.Clone(), errDigest}
 	}
 	return nil
+}
+
+func (p *Pipe) verifyTwo(a, b *ndn.Data) (errA, errB error) {
+	if p.cfg.Verify != VerifyTrust {
+		return p.verify(a), p.verify(b)
+	}
+	errA, errB = p.cfg.Check(a, b)
+	return blame(a, errA), blame(b, errB)
+}
+
+// blame says of which packet an error is, unless it is not the packet's fault.
+func blame(d *ndn.Data, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &PacketError{d.Name.Clone(), err}
 }
 
 // Result is what became of the content.

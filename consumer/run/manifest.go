@@ -64,14 +64,14 @@ func (d *driver) trusts(ctx context.Context, v *verify.Verifier) {
 }
 
 // check is output.Config.Check.
-func (d *driver) check(p *ndn.Data) error {
+func (d *driver) check(a, b *ndn.Data) (errA, errB error) {
 	d.mu.Lock()
 	o, known := d.f.Object()
 	d.mu.Unlock()
 	if known {
 		d.begun.Do(func() { d.checker.begin(&o) })
 	}
-	return d.checker.check(p)
+	return d.checker.check(a, b)
 }
 
 // begin tells what is fetched.
@@ -86,17 +86,44 @@ func (c *checker) begin(o *consumer.Object) {
 	c.loaded = [2]map[uint64]*part{{}, {}}
 }
 
-// check says why a packet must not be believed; nil if it may be.
-func (c *checker) check(d *ndn.Data) error {
+// check says why two packets must not be believed; nil if they may be. b may be
+// nil.
+func (c *checker) check(a, b *ndn.Data) (errA, errB error) {
+	var y, sumA, sumB [manifest.DigestSize]byte
+	x, goesA, errA := c.digest(a)
+	goesB := false
+	if b != nil {
+		y, goesB, errB = c.digest(b)
+	}
+	switch {
+	case goesA && goesB:
+		sumA, sumB = manifest.Digests(a.Content, b.Content)
+	case goesA:
+		sumA = sha256.Sum256(a.Content)
+	case goesB:
+		sumB = sha256.Sum256(b.Content)
+	}
+	if goesA && sumA != x {
+		errA = errDigest
+	}
+	if goesB && sumB != y {
+		errB = errDigest
+	}
+	return errA, errB
+}
+
+// digest is the digest of a packet's content if the manifest decides whether it
+// is believed. Otherwise err is why it must not be; nil if it may be.
+func (c *checker) digest(d *ndn.Data) (sum [manifest.DigestSize]byte, goes bool, err error) {
 	seg, ok := segmentBelow(d.Name, c.object)
 	if !ok || !c.named && d.SigType != ndn.SigDigestSha256 {
-		return c.trust(c.ctx, d)
+		return sum, false, c.trust(c.ctx, d)
 	}
-	err := c.byManifest(d, seg)
+	sum, err = c.byManifest(d, seg)
 	if errors.Is(err, errNoManifest) {
-		return c.trust(c.ctx, d)
+		return sum, false, c.trust(c.ctx, d)
 	}
-	return err
+	return sum, err == nil, err
 }
 
 // segmentBelow is the segment number in a name, if it is that of a segment of
@@ -112,26 +139,24 @@ func segmentBelow(n, object ndn.Name) (uint64, bool) {
 	return last.NumberAs(ndn.TypeSegment)
 }
 
-func (c *checker) byManifest(d *ndn.Data, seg uint64) error {
+// byManifest is what the manifest says of the content of a packet.
+func (c *checker) byManifest(d *ndn.Data, seg uint64) (sum [manifest.DigestSize]byte, err error) {
 	first, err := c.root(0)
 	if err != nil {
-		return err
+		return sum, err
 	}
 	l := first.layout
 	if final, ok := d.FinalBlockNumber(ndn.TypeSegment); seg > l.Last || ok && final != l.Last {
-		return fmt.Errorf("%w: the object ends with segment %d", errDigest, l.Last)
+		return sum, fmt.Errorf("%w: the object ends with segment %d", errDigest, l.Last)
 	}
 	leaf := seg / l.PerLeaf
 	c.ahead(l, leaf)
 	p, err := c.leaf(leaf)
 	if err != nil {
-		return err
+		return sum, err
 	}
-	sum := sha256.Sum256(d.Content)
-	if at := seg % l.PerLeaf * manifest.DigestSize; string(p.digests[at:at+manifest.DigestSize]) != string(sum[:]) {
-		return errDigest
-	}
-	return nil
+	copy(sum[:], p.digests[seg%l.PerLeaf*manifest.DigestSize:])
+	return sum, nil
 }
 
 // ahead begins to fetch what will be needed after a leaf, roots early because

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
@@ -161,6 +162,55 @@ func TestManifest(t *testing.T) {
 				t.Errorf("roots were asked for %d times", n)
 			}
 		})
+	}
+}
+
+// TestManifestOfTwo: each of two packets is judged by what the manifest says of it,
+// also where the other is not in the manifest.
+func TestManifestOfTwo(t *testing.T) {
+	name := ndn.MustName("/run/test/v=1")
+	content := [][]byte{bytes.Repeat([]byte("a"), 8000), bytes.Repeat([]byte("b"), 8000), []byte("the last")}
+	p := &part{done: make(chan struct{}), layout: manifest.Layout{Last: 2, PerLeaf: 20, PerRoot: 4}}
+	close(p.done)
+	for _, c := range content {
+		sum := sha256.Sum256(c)
+		p.digests = append(p.digests, sum[:]...)
+	}
+	refused := errors.New("refused")
+	c := &checker{
+		ctx: t.Context(), object: name, named: true,
+		loaded: [2]map[uint64]*part{{0: p}, {0: p}},
+		trust:  func(context.Context, *ndn.Data) error { return refused },
+	}
+	data := func(n ndn.Name, content []byte) *ndn.Data {
+		w, err := ndn.AppendData(nil, &ndn.DataFields{Name: n, Content: content}, ndn.DigestSigner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := new(ndn.Data)
+		if err := d.Parse(w); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	of := map[*ndn.Data]error{nil: nil, data(ndn.MustName("/run/other"), content[0]): refused}
+	for seg, right := range content {
+		n := name.Clone().AppendNumber(ndn.TypeSegment, uint64(seg))
+		of[data(n, right)] = nil
+		of[data(n, content[(seg+1)%3])] = errDigest
+	}
+	for a, wantA := range of {
+		for b, wantB := range of {
+			if a == nil {
+				continue
+			}
+			if errA, errB := c.check(a, b); errA != wantA || errB != wantB {
+				t.Errorf("%v: %v, %v", a.Name, errA, wantA)
+				if b != nil {
+					t.Errorf("  beside %v: %v, %v", b.Name, errB, wantB)
+				}
+			}
+		}
 	}
 }
 
