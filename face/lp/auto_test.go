@@ -362,6 +362,33 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
+// A peer without the feature is deaf, not gone: that it answers nothing for long,
+// as Interests for what is not there yet, is no reason to report each of them once
+// the first has shown what the peer is. Where nothing at all comes, all are
+// reported.
+func TestDeafIsNotGone(t *testing.T) {
+	const interests = 50
+	for _, alive := range []bool{false, true} {
+		l, plain := New(reliable(Reliability{})), New(Config{Fragment: true})
+		for i := range interests {
+			send(t, l, 1*ms, interest(byte(i)), nil)
+		}
+		if alive {
+			receive(t, l, 2*ms, send(t, plain, 2*ms, data(t, 100, 100), nil))
+		}
+		told := 0
+		for l.Deadline() != ndn.Never {
+			tick(t, l)
+			for _, ok := l.GaveUp(); ok; _, ok = l.GaveUp() {
+				told++
+			}
+		}
+		if want := map[bool]int{false: interests, true: 1}[alive]; told != want || l.rel.flying != 0 || !l.rel.deaf() {
+			t.Errorf("alive %v: %d of %d Interests reported, %d in flight", alive, told, interests, l.rel.flying)
+		}
+	}
+}
+
 // A single packet that was given up does not make a peer deaf that was quick to
 // drop the feature: that takes several time-outs.
 func TestFewTimeoutsMeanNothing(t *testing.T) {

@@ -150,7 +150,10 @@ func (r *reliability) hear() {
 // shown it, and packets were given up; or no longer: it sends packets without,
 // which one that has it never does, so that nobody need be waited for that long.
 // What it gets says what it always says, lest the peer turns it on, but nothing
-// waits for acknowledgements or is repeated.
+// waits for acknowledgements or is repeated, nor given up: what is not acknowledged
+// has most likely come, and a strategy has to notice by itself, as behind a link
+// without the feature, when nothing is answered. A peer that never sent anything may
+// be gone: what is in flight to it, and was repeated as often as may be, is given up.
 func (r *reliability) deaf() bool {
 	without := r.plain >= deafAfter
 	if !r.heard {
@@ -303,7 +306,7 @@ func (r *reliability) lose(f *fragment, ctr *Counters) {
 		r.finish(f)
 		return
 	}
-	if f.retx >= r.cfg.MaxRetx {
+	if f.retx >= r.cfg.MaxRetx && (r.heard || r.plain == 0 || !r.deaf()) {
 		ctr.RetxExhausted++
 		r.giveUp(f)
 		return
