@@ -263,7 +263,9 @@ func (f *File) Abort(cause error) error {
 	case errors.Is(cause, ErrVerify) && !f.verifiedPrefix(cause):
 		err = f.discard()
 	case f.opened && f.j.Done > 0:
-		err = f.save()
+		// On a disk that is full, what was written of a block in vain has the room
+		// that the journal needs.
+		err = errors.Join(f.f.Truncate(int64(f.j.Done)), f.save())
 	case f.opened && !f.resume, !f.opened && f.isNew:
 		// Nothing arrived: leave nothing behind.
 		err = f.discard()

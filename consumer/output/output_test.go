@@ -340,6 +340,23 @@ func TestTwoFetchesOfOneFile(t *testing.T) {
 	}
 }
 
+// What a full disk took of a block, and the journal does not know of, is not left
+// in the way of the journal.
+func TestAbortMakesRoom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f := create(t, path)
+	mustWrite(t, f, strings.Repeat("x", 300), 300)
+	if _, err := f.f.WriteString("part of a block"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Abort(errors.New("no space left on device")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path + ".part"); err != nil || len(b) != 300 {
+		t.Errorf("%d bytes are left of 300, %v", len(b), err)
+	}
+}
+
 // A fetch that fails before it knows the object leaves an older part file as
 // it was, and none where there was none.
 func TestAbortBeforeOpen(t *testing.T) {
