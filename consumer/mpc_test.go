@@ -240,7 +240,7 @@ func TestMpcOutage(t *testing.T) {
 		n.run(time.Duration(end) + 750*ms)
 		n.mark()
 		n.run(time.Duration(n.now) + 750*ms)
-		if got := fl.got(n.now) / link; got < 0.75 {
+		if got := fl.got(n.now) / link; got < 0.6 {
 			t.Errorf("an outage of %v: %.3f of the link afterwards", out, got)
 		}
 	}

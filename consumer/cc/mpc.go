@@ -75,6 +75,7 @@ type Mpc struct {
 	period     float64 // of the present cycle
 	began      ndn.Time
 	decided    ndn.Time
+	measured   ndn.Time // the latest RTT
 	drifted    ndn.Time
 	reacted    ndn.Time
 	batchAt    ndn.Time // Data that arrive together are one rate sample
@@ -200,6 +201,7 @@ func (m *Mpc) measure(s *Sample) {
 	l := max(s.RTT, m.hostDelay).Seconds()
 	m.sum += l
 	m.n++
+	m.measured = s.Now
 	if m.mean == 0 {
 		m.mean, m.low, m.high = l, l, l
 		m.drifted = s.Now
@@ -210,6 +212,10 @@ func (m *Mpc) measure(s *Sample) {
 	m.low = min(l, m.low+(m.mean-m.low)*d)
 	m.high = max(m.mean, m.high+(m.mean-m.high)*d)
 }
+
+// stale reports whether the smoothed RTT is that of an earlier round trip, since
+// all that has come is repetitions: they say nothing of the queue.
+func (m *Mpc) stale(now ndn.Time) bool { return now.Sub(m.measured).Seconds() > m.mean }
 
 // bandwidth takes a delivery rate.
 func (m *Mpc) bandwidth(s *Sample) {
@@ -223,7 +229,7 @@ func (m *Mpc) bandwidth(s *Sample) {
 	if s.Rate <= 0 || (s.RateAppLimited && s.Rate < m.bw.max()) {
 		return
 	}
-	if s.RTT > 0 {
+	if s.RTT > 0 || !m.stale(s.Now) {
 		m.batchRate = max(m.batchRate, s.Rate)
 		m.batchCount++
 	}
@@ -288,11 +294,16 @@ func (m *Mpc) decide(now ndn.Time) {
 		m.began = now
 	}
 	m.decided = now
-	if m.n == 0 || m.rb <= 0 {
-		return // repetitions say nothing of the queue
+	l := m.mean
+	if m.n > 0 {
+		l = m.sum / float64(m.n)
+	} else if m.stale(now) {
+		return
 	}
-	l := m.sum / float64(m.n)
 	m.sum, m.n = 0, 0
+	if m.rb <= 0 {
+		return
+	}
 	dt := m.mean
 	wc2 := mpcWeight * m.c2
 	kappa := m.c1 + wc2

@@ -196,7 +196,7 @@ func TestMpcShare(t *testing.T) {
 	m := mpcOn(t, 0.025, 0.030, 0.030)
 	m.decided = ndn.Time(time.Hour)
 	for i := range 2 {
-		m.OnData(&Sample{Now: ndn.Time(i + 1), RTT: 30 * ms, Rate: 10e6, MeanSize: 1000})
+		m.OnData(&Sample{Now: ndn.Time(i + 1), Rate: 10e6, MeanSize: 1000})
 	}
 	if math.Abs(m.rb-5.1e6) > 1 {
 		t.Errorf("share %v after one Data at twice the rate", m.rb)
@@ -233,9 +233,9 @@ func TestMpcStartupAndCycles(t *testing.T) {
 // comes than is asked for.
 func TestMpcRepetitions(t *testing.T) {
 	m := mpcOn(t, 0.025, 0.070, 0.070)
-	m.OnLoss(&Loss{Now: 1, Kind: LossTimeout, Inflight: 500, NewEvent: true})
+	now := ndn.Time(time.Second)
+	m.OnLoss(&Loss{Now: now, Kind: LossTimeout, Inflight: 500, NewEvent: true})
 	half := m.rate
-	now := ndn.Time(1)
 	for range 400 {
 		now = now.Add(400 * time.Microsecond)
 		m.OnData(&Sample{Now: now, Rate: m.rate, MeanSize: 1000})
