@@ -115,20 +115,65 @@ func TestOneNoRouteIsNoFailure(t *testing.T) {
 	}
 }
 
+// TestCongestionIsNoFailure: Interests that a next hop refuses for a moment go to
+// another one, alone.
 func TestCongestionIsNoFailure(t *testing.T) {
-	r := recorder(t)
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Nacks: ndn.NackCongestion})
-	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
-	con := r.AddConsumer(strategytest.Consumer{Segments: 100})
-	r.Run(5 * time.Second)
-	if r.Share(a, 0, 5*time.Second) != 1 || b.Served() != 100 || len(con.Arrivals) != 100 {
-		t.Errorf("a %v, b served %d, %d arrivals", r.Share(a, 0, 5*time.Second), b.Served(), len(con.Arrivals))
+	for _, reason := range []ndn.NackReason{ndn.NackCongestion, ndn.NackDuplicate} {
+		r := recorder(t)
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+		con := r.AddConsumer(strategytest.Consumer{Every: ms})
+		for at := time.Second; at < 9*time.Second; at += 100 * ms {
+			r.At(at, func() { a.Nacks = reason })
+			r.At(at+14*ms, func() { a.Nacks = 0 })
+		}
+		// Some of all Interests go on for long, as from a queue that is nearly full.
+		for at := 10 * time.Second; at < 15*time.Second; at += 20 * ms {
+			r.At(at, func() { a.Nacks = reason })
+			r.At(at+18*ms, func() { a.Nacks = 0 })
+		}
+		r.Run(15 * time.Second)
+		if s := r.Share(a, 0, 15*time.Second); s != 1 || b.Served() < 80*14 || len(con.Nacks)+con.Lost > 0 {
+			t.Errorf("%v: share of a %v, b served %d, Nacks %v, %d lost", reason, s, b.Served(), con.Nacks, con.Lost)
+		}
 	}
-	b.Nacks = ndn.NackDuplicate
-	con = r.AddConsumer(strategytest.Consumer{Segments: 1, Start: 5 * time.Second})
-	r.Run(6 * time.Second)
+	// When all refuse, the consumer is told the least severe reason.
+	r := recorder(t)
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Nacks: ndn.NackCongestion})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms, Nacks: ndn.NackDuplicate})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1})
+	r.Run(time.Second)
 	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackCongestion {
 		t.Errorf("Nacks %v", con.Nacks)
+	}
+}
+
+// TestLastingNacksAreFailure: a next hop that answers with nothing but Nacks is left
+// as one that does not answer, tried less and less often, and taken again when it
+// answers.
+func TestLastingNacksAreFailure(t *testing.T) {
+	for _, reason := range []ndn.NackReason{ndn.NackCongestion, ndn.NackDuplicate} {
+		for name, c := range consumers {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+			con := r.AddConsumer(c)
+			r.At(2*time.Second, func() { a.Nacks = reason })
+			r.At(8*time.Second, func() { a.Nacks = 0 })
+			r.Run(14 * time.Second)
+			if s := r.Share(b, 2200*ms, 8*time.Second); s != 1 {
+				t.Errorf("%v, %s: share of b %v while a refuses", reason, name, s)
+			}
+			if n := r.Count(a, 2200*ms, 8*time.Second); n < 3 || n > 6 {
+				t.Errorf("%v, %s: %d trials", reason, name, n)
+			}
+			if s := r.Share(a, 13*time.Second, 14*time.Second); s != 1 {
+				t.Errorf("%v, %s: share of a %v when it answers", reason, name, s)
+			}
+			if gap := con.Gap(1900*ms, 14*time.Second); gap > 120*ms || len(con.Nacks)+con.Lost > 0 {
+				t.Errorf("%v, %s: gap %v, Nacks %v, %d lost", reason, name, gap, con.Nacks, con.Lost)
+			}
+		}
 	}
 }
 
@@ -195,19 +240,25 @@ func TestRelapseKeepsItsBackOff(t *testing.T) {
 
 func TestFaceThatComesUpIsNotSilent(t *testing.T) {
 	// What was found out about the peer before it was started anew says nothing.
-	r := recorder(t, "retry-initial~60000", "retry-max~60000")
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
-	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
-	r.AddConsumer(strategytest.Consumer{Window: 4})
-	r.At(time.Second, func() { a.Silent = true })
-	r.At(2*time.Second, a.Down)
-	r.At(3*time.Second, func() { a.Silent = false; a.Up() })
-	r.Run(5 * time.Second)
-	if n := r.Count(a, 1500*ms, 3*time.Second); n > 0 {
-		t.Errorf("%d to the silent next hop", n)
-	}
-	if s := r.Share(a, 3100*ms, 5*time.Second); s != 1 {
-		t.Errorf("share of the one that is up again: %v", s)
+	for name, fail := range map[string]func(*strategytest.Hop){
+		"silent":  func(h *strategytest.Hop) { h.Silent = true },
+		"refuses": func(h *strategytest.Hop) { h.Nacks = ndn.NackCongestion },
+	} {
+		r := recorder(t, "retry-initial~60000", "retry-max~60000")
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+		r.AddConsumer(strategytest.Consumer{Every: ms})
+		r.At(time.Second, func() { fail(a) })
+		r.At(2*time.Second, a.Down)
+		r.At(3*time.Second, func() { a.Silent = false; a.Up() })
+		r.At(3010*ms, func() { a.Nacks = 0 })
+		r.Run(5 * time.Second)
+		if n := r.Count(a, 1500*ms, 3*time.Second); n > 0 {
+			t.Errorf("%s: %d to the next hop that failed", name, n)
+		}
+		if s := r.Share(a, 3100*ms, 5*time.Second); s != 1 {
+			t.Errorf("%s: share of the one that is up again: %v", name, s)
+		}
 	}
 }
 

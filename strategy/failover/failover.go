@@ -7,9 +7,13 @@
 //     from it, for longer than a small multiple of its round-trip time;
 //   - when the link service gave up on an Interest and nothing has been heard
 //     since that was sent;
-//   - when it answers with Nack NoRoute, and with nothing else in between, as
+//   - when it answers with Nack NoRoute, and with no Data in between, as
 //     often as the parameter evidence says: a name below the prefix to which it
-//     has no route is not the end of its other routes.
+//     has no route is not the end of its other routes;
+//   - when other Nacks, such as Congestion, are all that has come from it for as
+//     long as it might be silent, and then as often again. Each of them sends its
+//     Interest to another next hop (NFD's best-route waits for the consumer to do
+//     so), and a queue that is full for a moment is no more than that.
 //
 // What was outstanding there goes out on the next one, with fresh Nonces, before
 // the consumer's timer runs out: beginning at once and spread out
@@ -100,6 +104,7 @@ type hop struct {
 	waits ndn.Time // first Interest since then, zero without one
 	// unanswered counts Interests that were given up since heard.
 	unanswered uint64
+	refuses    ndn.Time // first Nack since heard, zero without one
 
 	down    bool
 	since   ndn.Time // when it went down
@@ -329,7 +334,7 @@ func (f *failover) takeDown(c *strategy.Context, st *prefix, face ndn.FaceID, h 
 func (f *failover) isDown(st *prefix, h *hop, face ndn.FaceID) bool {
 	if h.down && f.raised[face] > h.since {
 		st.down--
-		h.down, h.unanswered, h.waits = false, 0, 0
+		h.down, h.unanswered, h.waits, h.refuses = false, 0, 0, 0
 	}
 	return h.down
 }
@@ -365,7 +370,7 @@ func (f *failover) Data(c *strategy.Context, ev *strategy.Data) {
 	if ev.RTTCertain {
 		h.rtt.Add(ev.RTT)
 	}
-	h.heard, h.waits, h.unanswered = c.Now(), 0, 0
+	h.heard, h.waits, h.unanswered, h.refuses = c.Now(), 0, 0, 0
 	if h.down {
 		st.down--
 		h.down, h.healed = false, c.Now()
@@ -383,7 +388,10 @@ func (f *failover) Nack(c *strategy.Context, ev *strategy.Nack) {
 	st := f.prefixes.Get(c)
 	h := st.Of(ev.In)
 	h.waits = 0
-	if ev.Reason == ndn.NackNoRoute {
+	if h.refuses == 0 {
+		h.refuses = c.Now()
+	}
+	if ev.Reason == ndn.NackNoRoute || c.Now().Sub(h.refuses) >= f.silence.Limit(&h.rtt) {
 		f.unanswered(c, st, ev.In, h, 1)
 	}
 	f.resend(c, st, ev.In)
