@@ -91,7 +91,7 @@ func TestMarksInsteadOfLosses(t *testing.T) {
 // when path tags tell them apart.
 func TestCacheMixture(t *testing.T) {
 	for _, pipe := range []string{"reno", "cubic"} {
-		for _, h := range []float64{0.1, 0.3, 0.5} {
+		for _, h := range []float64{0.1, 0.5} {
 			o := newOrigin(1400, 1400)
 			o.total = 300_000
 			n := newNet(t, 20e6/8, 125_000)

@@ -53,8 +53,8 @@ func TestEveryStrategySurvives(t *testing.T) {
 			t.Run(f.Name+"/"+what, func(t *testing.T) {
 				top, fan, flow := fan(t, f, 4)
 				top.At(2*time.Second, func() { do(fan) })
-				run(t, top, 12*time.Second)
-				if gap := flow.Gap(2*time.Second, 12*time.Second); gap > 5*time.Second {
+				run(t, top, 8*time.Second)
+				if gap := flow.Gap(2*time.Second, 8*time.Second); gap > 5*time.Second {
 					t.Errorf("a gap of %v", gap)
 				}
 				if n := fan.Router.Counters(); n.Looped > 0 && f.Name != "multicast" {
