@@ -102,3 +102,29 @@ func TestSecondInterrupt(t *testing.T) {
 		return !p.Running()
 	})
 }
+
+// TestPingServerOutlivesItsReader: pings are answered when nobody reads of them
+// any more.
+func TestPingServerOutlivesItsReader(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nodeConf{})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := appCmd(t, n.unix(), "pingserver", "/signals/reader")
+	cmd.Stdout = w
+	p := testbin.Start(t, cmd)
+	_ = w.Close()
+	_, err = r.Read(make([]byte, 1)) // it serves
+	_ = r.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ping, code := run(t, n.unix(), "ping", "/signals/reader", "-c", "3", "-i", "10"); code != 0 || !ping.Stdout.Contains("3 received") {
+		t.Errorf("ping ended with %d: %s", code, ping.Stdout)
+	}
+	if !p.Running() {
+		t.Error("pingserver has ended")
+	}
+}

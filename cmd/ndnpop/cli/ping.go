@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -244,6 +246,10 @@ Options of ndnpingserver keep their letters.`,
 }
 
 func runPingServer(ctx context.Context, e *env, transport string, origin uint64, signer ndn.Signer, o ping.ServerOptions, log logger) error {
+	// Whoever reads of the pings may go away; they are answered all the same.
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+
 	uri, open, err := dialer(transport)
 	if err != nil {
 		return err
