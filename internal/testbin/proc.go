@@ -55,8 +55,7 @@ func Start(tb testing.TB, c Cmd) *Proc {
 	}
 	// A pipe that a grandchild keeps open must not hold up the test.
 	p.cmd.WaitDelay = 5 * time.Second
-	tieToParent(p.cmd)
-	if err := p.cmd.Start(); err != nil {
+	if err := start(p.cmd); err != nil {
 		tb.Fatalf("starting %s: %v", p.name, err)
 	}
 	go func() {

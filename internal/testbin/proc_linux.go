@@ -5,15 +5,34 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 )
 
-// tieToParent has the kernel kill the process when the test binary dies, so
-// that a test that panics or runs out of time leaves nothing behind.
-func tieToParent(c *exec.Cmd) {
+// starter takes functions to a thread that lives as long as the test binary.
+var starter = sync.OnceValue(func() chan<- func() {
+	todo := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range todo {
+			f()
+		}
+	}()
+	return todo
+})
+
+// start starts a process that the kernel kills when the test binary dies, so that
+// a test that panics or runs out of time leaves nothing behind. What counts is the
+// thread that started it (prctl(2), PR_SET_PDEATHSIG), and threads end before
+// their process where a goroutine ends that has one for itself.
+func start(c *exec.Cmd) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	starter() <- func() { started <- c.Start() }
+	return <-started
 }
 
 // RSS returns the resident memory of the process and its peak so far, in

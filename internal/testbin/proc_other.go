@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func tieToParent(*exec.Cmd) {}
+func start(c *exec.Cmd) error { return c.Start() }
 
 // RSS skips the test: only Linux says how much memory a process has.
 func (p *Proc) RSS(tb testing.TB) (now, peak int64) {
