@@ -136,24 +136,24 @@ func TestReliableLink(t *testing.T) {
 	const repaired, here = "ndnpop_face_retransmissions_total", "ndnpop_other_faces_retransmissions_total"
 
 	reliability("on")
-	lost := relay.lost.Load()
-	out, s := fetch(t, edge.unix(), "/lossy/file", "--hop-by-hop", "--max-cwnd", "8")
-	sameFile(t, out, file)
-	lost = relay.lost.Load() - lost
-	there, back := edge.sum(t, repaired), origin.sum(t, here)
-	if s.Retransmissions != 0 || s.Timeouts != 0 {
-		t.Errorf("the consumer saw %d retransmissions and %d timeouts of %d lost datagrams", s.Retransmissions, s.Timeouts, lost)
-	}
-	if lost == 0 || there == 0 || back == 0 {
-		t.Errorf("%d datagrams lost, %v and %v frames repeated", lost, there, back)
-	}
+	// A process that waits for a processor is late without any loss.
+	again(t, "without a retransmission or a timeout", func(t *testing.T) catStats {
+		lost, there, back := relay.lost.Load(), edge.sum(t, repaired), origin.sum(t, here)
+		out, s := fetch(t, edge.unix(), "/lossy/file", "--hop-by-hop", "--max-cwnd", "8")
+		sameFile(t, out, file)
+		lost, there, back = relay.lost.Load()-lost, edge.sum(t, repaired)-there, origin.sum(t, here)-back
+		if lost == 0 || there == 0 || back == 0 {
+			t.Errorf("%d datagrams lost, %v and %v frames repeated", lost, there, back)
+		}
+		return s
+	}, func(s catStats) bool { return s.Retransmissions == 0 && s.Timeouts == 0 })
 	if v := edge.sum(t, "ndnpop_interests_given_up_total"); v != 0 {
 		t.Errorf("%v Interests given up", v)
 	}
 
 	reliability("off")
-	there, back = edge.sum(t, repaired), origin.sum(t, here)
-	out, s = fetch(t, edge.unix(), "/lossy/file")
+	there, back := edge.sum(t, repaired), origin.sum(t, here)
+	out, s := fetch(t, edge.unix(), "/lossy/file")
 	sameFile(t, out, file)
 	if s.Retransmissions == 0 {
 		t.Errorf("the consumer saw no loss although the links repair none: %+v", s)
