@@ -132,7 +132,7 @@ func newRoot(e *env) *cobra.Command {
 	})
 	root.AddCommand(
 		newBenchCmd(e),
-		newCatCmd(e),
+		bulk(newCatCmd(e)),
 		newCheckCmd(e),
 		newConfigCmd(e),
 		newCtlCmd(e),
@@ -141,8 +141,8 @@ func newRoot(e *env) *cobra.Command {
 		newManCmd(e),
 		newPingCmd(e),
 		newPingServerCmd(e),
-		newPutCmd(e),
-		newRunCmd(e),
+		bulk(newPutCmd(e)),
+		bulk(newRunCmd(e)),
 		newVersionCmd(e),
 	)
 	// cobra adds these two as the root is run; here, so that their help has an
@@ -161,6 +161,12 @@ func newRoot(e *env) *cobra.Command {
 		}
 	}
 	return root
+}
+
+// bulk is a command whose work is to move packets, many at a time.
+func bulk(c *cobra.Command) *cobra.Command {
+	c.PreRun = func(*cobra.Command, []string) { schedBatch() }
+	return c
 }
 
 // usageArgs gives the errors of an argument check the exit code for wrong
