@@ -108,6 +108,7 @@ func TestPoisonWithKeys(t *testing.T) {
 	}
 	for _, with := range []string{"shared key", "manifest"} {
 		t.Run(with, func(t *testing.T) {
+			t.Parallel()
 			var buf bytes.Buffer
 			c := &cache{change: poison["content"]}
 			p := newPublisher()

@@ -150,6 +150,7 @@ func TestManifest(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newPublisher()
 			path, res, err := fetchTrusted(t, p.verifier(t), func(s *server) { set(p, s) })
 			if err != nil || !res.Output.Verified || !res.Complete {
