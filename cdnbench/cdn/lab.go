@@ -52,9 +52,9 @@ const (
 	// programs load their code, neighbours meet.
 	warmSize = 20_000
 	// Attempts of a run that the emulator had no time for. In a reduced run it
-	// then counts all the same, and is not judged: it shows that everything
-	// works, on machines that others use too.
-	attempts, quickAttempts = 4, 2
+	// counts all the same, and is not judged: it shows that everything works, on
+	// machines that others use too.
+	attempts = 4
 )
 
 // newLab builds the topology of a scenario. Close it.
@@ -257,7 +257,7 @@ func (l *lab) try(ctx context.Context, run int, j job) error {
 			return err
 		}
 		late := l.t.Net.Verify()
-		if late != nil && l.Reduced && (attempt == quickAttempts || l.late) {
+		if late != nil && l.Reduced {
 			l.unjudged(run, j.kind.Name, late)
 			late = nil
 		}

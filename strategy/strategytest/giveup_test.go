@@ -32,11 +32,11 @@ func TestGiveUpsReachStrategies(t *testing.T) {
 			}
 			flow := top.Consume(client, sim.FetchConfig{Controller: "fixed", Params: cc.Params{Window: 8}})
 			top.At(2*time.Second, links[0].BlackHole)
-			run(t, top, 12*time.Second)
+			run(t, top, 8*time.Second)
 			if n := router.Counters().GaveUp; n == 0 {
 				t.Error("no link gave up")
 			}
-			if gap := flow.Gap(2*time.Second, 12*time.Second); gap > 5*time.Second {
+			if gap := flow.Gap(2*time.Second, 8*time.Second); gap > 5*time.Second {
 				t.Errorf("a gap of %v", gap)
 			}
 		})

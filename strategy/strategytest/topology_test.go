@@ -82,8 +82,8 @@ func TestFailoverIsTransparent(t *testing.T) {
 			top, fan, flow := fan(t, failover.Factory(), 70)
 			w := top.Watch(fan.Router)
 			top.At(2*time.Second, func() { c.do(fan) })
-			run(t, top, 4*time.Second)
-			gap := flow.Gap(1900*ms, 4*time.Second)
+			run(t, top, 3*time.Second)
+			gap := flow.Gap(1900*ms, 3*time.Second)
 			t.Logf("gap %v, %d sent again by the router", gap, w.Count(fan.Paths[1], 0, 2100*ms))
 			if gap > c.most {
 				t.Errorf("gap %v, more than %v", gap, c.most)
@@ -91,7 +91,7 @@ func TestFailoverIsTransparent(t *testing.T) {
 			if flow.Resent() > 0 || flow.Stats().Timeouts > 0 {
 				t.Errorf("the consumer repeated %d", flow.Resent())
 			}
-			if s := w.Share(fan.Paths[1], 2100*ms, 4*time.Second); s < 1 {
+			if s := w.Share(fan.Paths[1], 2100*ms, 3*time.Second); s < 1 {
 				t.Errorf("the living path got %.2f of the traffic", s)
 			}
 		})
@@ -125,7 +125,7 @@ func TestFailoverFitsTheQueue(t *testing.T) {
 					Controller: "fixed", Params: cc.Params{Window: x.window * product / packet},
 				})
 				top.At(time.Second, func() { do(fan) })
-				run(t, top, 2*time.Second)
+				run(t, top, 1500*ms)
 				if n := fan.First[1].BA.Counters().QueueDrops; n > 0 || flow.Resent() > 0 {
 					t.Errorf("the queue dropped %d, the consumer repeated %d", n, flow.Resent())
 				}
@@ -135,7 +135,7 @@ func TestFailoverFitsTheQueue(t *testing.T) {
 				if what == "black hole" {
 					most = 4*filled + 20
 				}
-				if gap := flow.Gap(900*ms, 2*time.Second); gap > time.Duration(most*float64(ms)) {
+				if gap := flow.Gap(900*ms, 1500*ms); gap > time.Duration(most*float64(ms)) {
 					t.Errorf("gap %v, more than %v ms", gap, most)
 				}
 			})
