@@ -142,6 +142,12 @@ func filePath(name ndn.Name) (string, error) {
 // maxListing bounds the listing of one directory, in bytes.
 const maxListing = 32 << 20
 
+// Why a listing leaves something out.
+var (
+	errWithin = errors.New("it is a link to a directory that it lies in")
+	errKind   = errors.New("it is neither a file nor a directory")
+)
+
 // list returns the names in a directory in ascending order of their bytes,
 // each ended by a zero byte and, if it is a directory, a slash before that
 // (ndn6-file-server). What is neither file nor directory is left out, and so
@@ -149,6 +155,11 @@ const maxListing = 32 << 20
 func (d *Dir) list(f *os.File, path string) ([]byte, error) {
 	var names []string
 	total := 0
+	leaveOut := func(name string, why error) {
+		if d.opts.LeftOut != nil {
+			d.opts.LeftOut(strings.TrimPrefix(path+"/"+name, "./"), why)
+		}
+	}
 	for {
 		entries, err := f.ReadDir(1024)
 		for _, e := range entries {
@@ -156,10 +167,16 @@ func (d *Dir) list(f *os.File, path string) ([]byte, error) {
 			if mode&fs.ModeSymlink != 0 {
 				fi, err := d.root.Stat(path + "/" + name)
 				if err != nil {
+					if p := (*fs.PathError)(nil); errors.As(err, &p) {
+						err = p.Err
+					}
+					leaveOut(name, fmt.Errorf("it is a link that cannot be followed: %w", err))
 					continue
 				}
 				if fi.IsDir() && d.within(path, fi) {
-					continue // or who fetches the tree would never reach its end
+					// Who fetches the tree would never reach its end.
+					leaveOut(name, errWithin)
+					continue
 				}
 				mode = fi.Mode().Type()
 			}
@@ -167,6 +184,7 @@ func (d *Dir) list(f *os.File, path string) ([]byte, error) {
 			case mode.IsDir():
 				name += "/"
 			case !mode.IsRegular():
+				leaveOut(name, errKind)
 				continue
 			}
 			names = append(names, name)

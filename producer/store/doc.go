@@ -23,6 +23,9 @@ type Options struct {
 	// Version, when not zero, is the version that content has when it is first
 	// seen. A change adds one.
 	Version uint64
+	// LeftOut, if not nil, is told what a listing leaves out, by its path in the
+	// tree, and why. It is called by whoever asks the store.
+	LeftOut func(path string, why error)
 }
 
 // ErrSegmentSize says that segments of the chosen size cannot be made.

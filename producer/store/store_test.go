@@ -323,7 +323,10 @@ func TestDirectoryRefuses(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	d, err := NewDir(dir, opts)
+	left := map[string]string{}
+	o := opts
+	o.LeftOut = func(path string, why error) { left[path] = why.Error() }
+	d, err := NewDir(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,6 +346,9 @@ func TestDirectoryRefuses(t *testing.T) {
 	}
 	if got := read(t, latest(t, d, root)); got != "f\x00in\x00" {
 		t.Errorf("listing %q", got)
+	}
+	if len(left) != 4 || left["out"] == "" || left["outdir"] == "" || left["loop"] == "" || left["self"] != errWithin.Error() {
+		t.Errorf("left out: %q", left)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -365,6 +366,11 @@ func openTarget(ctx context.Context, e *env, f *catFlags, p *catPlan, prefix has
 		}
 		return output.NewStream(w, f.output), nil
 	}
+	path, err := followLinks(f.output)
+	if err != nil {
+		return nil, err
+	}
+	f.output = path
 	if f.resume {
 		file, err := output.ResumeFile(ctx, f.output, rng, prefix)
 		if err != nil {
@@ -376,6 +382,26 @@ func openTarget(ctx context.Context, e *env, f *catFlags, p *catPlan, prefix has
 		return file, nil
 	}
 	return output.CreateFile(f.output, rng)
+}
+
+// followLinks is where a path leads whose last element may be a symbolic link:
+// what is written there takes the place of the file, and the link stays.
+func followLinks(path string) (string, error) {
+	for range 40 { // as many as Linux follows
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // it is none
+		}
+		if !filepath.IsAbs(to) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return "", err
+			}
+			to = filepath.Join(dir, to)
+		}
+		path = to
+	}
+	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
 
 // openTrace opens the logs that are wanted; the Trace is nil if none is.

@@ -119,6 +119,44 @@ func TestCatToFile(t *testing.T) {
 	}
 }
 
+// TestCatThroughLink: the file that a link leads to is written, whether it exists
+// or not, and the link stays.
+func TestCatThroughLink(t *testing.T) {
+	content, transport := published(t, "/cat/f", 20_000)
+	dir := t.TempDir()
+	for _, name := range []string{"data", "links"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, link, again := filepath.Join(dir, "data", "f"), filepath.Join(dir, "links", "l"), filepath.Join(dir, "again")
+	for at, to := range map[string]string{link: "../data/f", again: link} {
+		if err := os.Symlink(to, at); err != nil {
+			t.Skip(err)
+		}
+	}
+	for range 2 {
+		if _, msg, code := cat(t, "/cat/f", transport, "-o", again); code != exitDone {
+			t.Fatalf("code %d, %s", code, msg)
+		}
+		if b, err := os.ReadFile(file); err != nil || !bytes.Equal(b, content) {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+		for _, l := range []string{link, again} {
+			if fi, err := os.Lstat(l); err != nil || fi.Mode()&os.ModeSymlink == 0 {
+				t.Errorf("%s: %v, %v", l, fi, err)
+			}
+		}
+	}
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink("loop", loop); err != nil {
+		t.Fatal(err)
+	}
+	if _, msg, code := cat(t, "/cat/f", transport, "-o", loop); code != exitFailed || !strings.Contains(msg, "symbolic links") {
+		t.Errorf("code %d, %s", code, msg)
+	}
+}
+
 // A summary that cannot be written is known before hours of fetching.
 func TestCatBadStats(t *testing.T) {
 	_, transport := published(t, "/cat/f", 10_000)

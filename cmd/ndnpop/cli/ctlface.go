@@ -79,6 +79,9 @@ func faceFlagNames(flags uint64) []string {
 	return out
 }
 
+// shortFlags are the names of flags where there is little room.
+var shortFlags = strings.NewReplacer("local-fields", "local", "reliability", "reliable", "congestion-marking", "marks")
+
 func faceOut(f *mgmt.FaceStatus) faceJSON {
 	return faceJSON{
 		ID: f.FaceID, Remote: f.URI, Local: f.LocalURI, Scope: nameOf(scopes, f.Scope),
@@ -107,7 +110,8 @@ func newFaceListCmd(f *ctlFlags) *cobra.Command {
 		Short: "List faces, with what passed through them",
 		Long: `Lists the faces, with what passed through them. A permanent face stays in the
 list while its peer cannot be reached; the last column then says for how long and
-why.`,
+why. FLAGS are those of NFD, in short: local-fields, reliability and
+congestion-marking. With FACE, an id or a URI, the local end is shown as well.`,
 		Example: `  ndnpop ctl face list
   ndnpop ctl face list --scheme udp4 --json`,
 		Args:              usageArgs(cobra.MaximumNArgs(1)),
@@ -137,7 +141,7 @@ why.`,
 				for i := range list {
 					out = append(out, faceOut(&list[i]))
 				}
-				return s.print(out, func(w *tabwriter.Writer) { faceTable(w, list) })
+				return s.print(out, func(w *tabwriter.Writer) { faceTable(w, list, len(args) > 0) })
 			})
 		},
 	}
@@ -145,8 +149,13 @@ why.`,
 	return c
 }
 
-func faceTable(w *tabwriter.Writer, list []mgmt.FaceStatus) {
-	fmt.Fprintln(w, "FACE\tREMOTE\tLOCAL\tPERSISTENCY\tMTU\tIN interests/data/nacks\tbytes\tOUT interests/data/nacks\tbytes\tFLAGS\tDOWN")
+// faceTable prints faces, with their local ends if wanted.
+func faceTable(w *tabwriter.Writer, list []mgmt.FaceStatus, local bool) {
+	ends := "REMOTE"
+	if local {
+		ends += "\tLOCAL"
+	}
+	fmt.Fprintf(w, "FACE\t%s\tPERSISTENCY\tMTU\tIN int/data/nack\tbytes\tOUT int/data/nack\tbytes\tFLAGS\tDOWN\n", ends)
 	for i := range list {
 		f := &list[i]
 		p := nameOf(persistencies, f.Persistency)
@@ -159,7 +168,11 @@ func faceTable(w *tabwriter.Writer, list []mgmt.FaceStatus) {
 		}
 		flags := "-"
 		if names := faceFlagNames(f.Flags); len(names) > 0 {
-			flags = strings.Join(names, ",")
+			flags = shortFlags.Replace(strings.Join(names, ","))
+		}
+		ends := safe(f.URI)
+		if local {
+			ends += "\t" + safe(f.LocalURI)
 		}
 		down := "-"
 		if ms, is := f.DownFor.Get(); is {
@@ -168,7 +181,7 @@ func faceTable(w *tabwriter.Writer, list []mgmt.FaceStatus) {
 				down += ": " + safe(f.DownWhy)
 			}
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d/%d/%d\t%s\t%d/%d/%d\t%s\t%s\t%s\n", f.FaceID, safe(f.URI), safe(f.LocalURI), p, mtu,
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d/%d/%d\t%s\t%d/%d/%d\t%s\t%s\t%s\n", f.FaceID, ends, p, mtu,
 			f.InInterests, f.InData, f.InNacks, bytesText(f.InBytes),
 			f.OutInterests, f.OutData, f.OutNacks, bytesText(f.OutBytes), flags, down)
 	}

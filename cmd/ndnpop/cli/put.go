@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -275,6 +276,7 @@ func openSource(e *env, path string, o store.Options) (*putSource, error) {
 		}
 		return &putSource{Store: s, close: s.Close, what: path}, nil
 	case fi.IsDir():
+		o.LeftOut = leftOut(e.stderr, path)
 		s, err := store.NewDir(path, o)
 		if err != nil {
 			return nil, cannot(err)
@@ -289,6 +291,24 @@ func openSource(e *env, path string, o store.Options) (*putSource, error) {
 		return nil, cannot(err)
 	}
 	return openStream(f, path, o)
+}
+
+// leftOut names what a published tree leaves out, each once, as far as there are
+// not too many.
+func leftOut(w io.Writer, tree string) func(string, error) {
+	const most = 100
+	told := map[string]bool{}
+	return func(path string, why error) {
+		switch {
+		case told[path] || len(told) > most:
+			return
+		case len(told) == most:
+			fmt.Fprintln(w, "more is not published; it is not named any more")
+		default:
+			fmt.Fprintf(w, "not published: %s: %v\n", safe(filepath.Join(tree, path)), why)
+		}
+		told[path] = true
+	}
 }
 
 // pipe opens a named pipe with the first Read: opening waits for somebody who

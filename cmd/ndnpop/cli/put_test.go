@@ -126,6 +126,9 @@ func TestPutTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := randomFile(t, filepath.Join(dir, "sub dir", "100% ünï"), 20_000)
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "out")); err != nil {
+		t.Skip(err)
+	}
 	j := begin(t, nil, "put", "/cdn/tree", dir, transport)
 	j.says(&j.err, "fetch it with")
 	if got, code := fetch(t, "/cdn/tree/sub%20dir/100%25%20%C3%BCn%C3%AF", transport); got != string(want) {
@@ -134,6 +137,7 @@ func TestPutTree(t *testing.T) {
 	if got, _ := fetch(t, "/cdn/tree/32=ls", transport); got != "sub dir/\x00" {
 		t.Errorf("the listing is %q", got)
 	}
+	j.says(&j.err, "not published: "+filepath.Join(dir, "out")+": it is a link")
 	if _, code := fetch(t, "/cdn/tree/none", transport); code != exitNoContent {
 		t.Errorf("what does not exist is fetched with code %d", code)
 	}
