@@ -18,7 +18,7 @@ import (
 // choice, by hint, or because both are used anyway.
 func TestReplicaDegrades(t *testing.T) {
 	testbin.Need(t, emunet.Supported())
-	file := randomFile(t, 20*mb, 4)
+	file := randomFile(t, 12*mb, 4)
 	for name, c := range map[string]struct {
 		strategy string
 		flags    []string
@@ -32,10 +32,10 @@ func TestReplicaDegrades(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// A machine that is short of processors degrades paths too, and nst
 			// leaves a replica that it makes silent before cat asks for that.
-			again(t, fmt.Sprintf("%d to %d switches and 8 MB from the second replica", c.switches, 2*c.switches),
+			again(t, fmt.Sprintf("%d to %d switches and 5 MB from the second replica", c.switches, 2*c.switches),
 				func(t *testing.T) degraded { return degrade(t, file, c.strategy, c.flags) },
 				func(d degraded) bool {
-					return d.Switches >= c.switches && d.Switches <= 2*c.switches && d.second >= 8*mb
+					return d.Switches >= c.switches && d.Switches <= 2*c.switches && d.second >= 5*mb
 				})
 		})
 	}
@@ -99,7 +99,7 @@ func degrade(t *testing.T, file, strategy string, flags []string) (d degraded) {
 	testbin.Eventually(t, patience, "a third to be through", func() bool {
 		c, err := l1.Counters(emunet.BA)
 		must(err)
-		return c.OutBytes > 7*mb
+		return c.OutBytes > 4*mb
 	})
 	must(l1.SetBoth(path(8, 80*time.Millisecond)))
 	if err := cat.Wait(); err != nil {
