@@ -2,7 +2,6 @@ package mgmt
 
 import (
 	"cmp"
-	"container/heap"
 	"crypto/rand"
 	"encoding/binary"
 	"maps"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/named-data/ndnd/std/types/optional"
 
+	"ndnpop/fw/internal/due"
 	"ndnpop/fw/run"
 	proto "ndnpop/mgmt"
 	"ndnpop/ndn"
@@ -66,9 +66,9 @@ type readvertiser struct {
 	daemons   map[daemonRoute]struct{}
 	adverts   map[advertKey]*advert
 	byPrefix  map[string][]*advert
-	withdrawn int        // adverts whose route has gone
-	ready     []*advert  // may have something to say, oldest first
-	timers    advertHeap // those that wait for an answer or for another try
+	withdrawn int                // adverts whose route has gone
+	ready     []*advert          // may have something to say, oldest first
+	timers    due.Queue[*advert] // those that wait for an answer or for another try
 	inflight  map[string]*advert
 	seq       uint64
 	confirmed uint64 // commands that the daemon took
@@ -101,7 +101,7 @@ type advert struct {
 	askedCost uint64
 	at        ndn.Time
 	seq       uint64
-	inHeap    int // index, -1 outside
+	place     due.Place // in timers
 }
 
 // unsaid reports whether there is something to tell the daemon.
@@ -149,7 +149,7 @@ func (a *readvertiser) route(r *run.Route, added bool) {
 			return
 		}
 		a.seq++
-		ad = &advert{key: k, made: a.seq, inHeap: -1}
+		ad = &advert{key: k, made: a.seq}
 		a.adverts[k] = ad
 		a.byPrefix[k.prefix] = append(a.byPrefix[k.prefix], ad)
 		a.withdrawn++
@@ -231,30 +231,25 @@ func (a *readvertiser) forget(ad *advert) {
 }
 
 func (a *readvertiser) startTimer(ad *advert, at ndn.Time) {
-	a.stopTimer(ad)
 	a.seq++
 	ad.at, ad.seq = at, a.seq
-	heap.Push(&a.timers, ad)
+	a.timers.Set(ad)
 }
 
-func (a *readvertiser) stopTimer(ad *advert) {
-	if ad.inHeap >= 0 {
-		heap.Remove(&a.timers, ad.inHeap)
-	}
-}
+func (a *readvertiser) stopTimer(ad *advert) { a.timers.Remove(ad) }
 
 // deadline is when next wants to be called, if nothing else happens before.
 func (a *readvertiser) deadline() ndn.Time {
-	if len(a.timers) == 0 {
+	if a.timers.Len() == 0 {
 		return ndn.Never
 	}
-	return a.timers[0].at
+	return a.timers.First().at
 }
 
 // next returns the next command to send now, nil when there is none.
 func (a *readvertiser) next(now ndn.Time) []byte {
-	for len(a.timers) > 0 && a.timers[0].at <= now {
-		ad := a.timers[0]
+	for a.deadline() <= now {
+		ad := a.timers.First()
 		a.stopTimer(ad)
 		if ad.sent != "" { // no answer
 			delete(a.inflight, ad.sent)
@@ -374,29 +369,10 @@ func systemRandom() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// advertHeap orders by time, then by the order of scheduling.
-type advertHeap []*advert
-
-func earlierAdvert(x, y *advert) bool {
-	return x.at < y.at || (x.at == y.at && x.seq < y.seq)
+// Before implements due.Item: by time, then by the order of scheduling.
+func (ad *advert) Before(o *advert) bool {
+	return ad.at < o.at || ad.at == o.at && ad.seq < o.seq
 }
 
-func (h advertHeap) Len() int           { return len(h) }
-func (h advertHeap) Less(i, j int) bool { return earlierAdvert(h[i], h[j]) }
-func (h advertHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].inHeap, h[j].inHeap = i, j
-}
-func (h *advertHeap) Push(x any) {
-	ad := x.(*advert)
-	ad.inHeap = len(*h)
-	*h = append(*h, ad)
-}
-func (h *advertHeap) Pop() any {
-	old := *h
-	ad := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	ad.inHeap = -1
-	return ad
-}
+// Place implements due.Item.
+func (ad *advert) Place() *due.Place { return &ad.place }

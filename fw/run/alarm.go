@@ -1,11 +1,11 @@
 package run
 
 import (
-	"container/heap"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"ndnpop/fw/internal/due"
 	"ndnpop/ndn"
 )
 
@@ -16,11 +16,17 @@ type alarm struct {
 	// wants to run again, ndn.Never if not.
 	fire  func(now ndn.Time) ndn.Time
 	at    atomic.Int64 // when it will fire; ndn.Never when it is not armed
-	index int          // in the heap
+	place due.Place
 }
 
+// Before implements due.Item.
+func (a *alarm) Before(b *alarm) bool { return a.at.Load() < b.at.Load() }
+
+// Place implements due.Item.
+func (a *alarm) Place() *due.Place { return &a.place }
+
 func newAlarm(fire func(now ndn.Time) ndn.Time) *alarm {
-	a := &alarm{fire: fire, index: -1}
+	a := &alarm{fire: fire}
 	a.at.Store(int64(ndn.Never))
 	return a
 }
@@ -33,7 +39,7 @@ type alarms struct {
 	timer *time.Timer
 
 	mu     sync.Mutex
-	heap   alarmHeap
+	queue  due.Queue[*alarm]
 	wakeAt ndn.Time // what timer is set to
 }
 
@@ -50,11 +56,7 @@ func (a *alarms) arm(x *alarm, t ndn.Time) {
 	a.mu.Lock()
 	if int64(t) < x.at.Load() {
 		x.at.Store(int64(t))
-		if x.index < 0 {
-			heap.Push(&a.heap, x)
-		} else {
-			heap.Fix(&a.heap, x.index)
-		}
+		a.queue.Set(x)
 		if t < a.wakeAt {
 			a.wake(t)
 		}
@@ -71,10 +73,8 @@ func (a *alarms) wake(t ndn.Time) {
 // disarm makes x not fire, unless it is firing now.
 func (a *alarms) disarm(x *alarm) {
 	a.mu.Lock()
-	if x.index >= 0 {
-		heap.Remove(&a.heap, x.index)
-		x.at.Store(int64(ndn.Never))
-	}
+	a.queue.Remove(x)
+	x.at.Store(int64(ndn.Never))
 	a.mu.Unlock()
 }
 
@@ -101,43 +101,17 @@ func (a *alarms) due() *alarm {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.clock.now()
-	if len(a.heap) == 0 {
+	if a.queue.Len() == 0 {
 		// Nothing to wait for; arm wakes the goroutine when that changes.
 		a.wakeAt = ndn.Never
 		return nil
 	}
-	if t := ndn.Time(a.heap[0].at.Load()); t > now {
+	x := a.queue.First()
+	if t := ndn.Time(x.at.Load()); t > now {
 		a.wake(t)
 		return nil
 	}
-	x := heap.Pop(&a.heap).(*alarm)
+	a.queue.Remove(x)
 	x.at.Store(int64(ndn.Never))
 	return x
-}
-
-// alarmHeap orders alarms by time (container/heap).
-type alarmHeap []*alarm
-
-func (h alarmHeap) Len() int           { return len(h) }
-func (h alarmHeap) Less(i, j int) bool { return h[i].at.Load() < h[j].at.Load() }
-func (h alarmHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *alarmHeap) Push(x any) {
-	a := x.(*alarm)
-	a.index = len(*h)
-	*h = append(*h, a)
-}
-
-// Pop implements heap.Interface.
-func (h *alarmHeap) Pop() any {
-	old := *h
-	a := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	a.index = -1
-	return a
 }

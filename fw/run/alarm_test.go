@@ -44,8 +44,8 @@ func TestAlarms(t *testing.T) {
 		if !slices.Equal(fired, want) {
 			t.Errorf("fired %v, want %v", fired, want)
 		}
-		if len(a.heap) != 0 {
-			t.Errorf("%d alarms left", len(a.heap))
+		if a.queue.Len() != 0 {
+			t.Errorf("%d alarms left", a.queue.Len())
 		}
 		// Armed for the past after a time of rest: at once.
 		a.arm(x[0], at(0)+1)

@@ -1,10 +1,10 @@
 package run
 
 import (
-	"container/heap"
 	"slices"
 	"sort"
 
+	"ndnpop/fw/internal/due"
 	"ndnpop/ndn"
 )
 
@@ -22,7 +22,7 @@ import (
 type rib struct {
 	root    ribNode
 	byFace  map[ndn.FaceID]*route // head of the face's list
-	expiry  routeHeap
+	expiry  due.Queue[*route]
 	count   int
 	maximum int
 	sink    func(c fibChange)
@@ -52,10 +52,16 @@ type route struct {
 	face         ndn.FaceID
 	origin, cost uint64
 	expires      ndn.Time
-	index        int // in the expiry heap; -1 outside
+	place        due.Place // in expiry
 	inherit      bool
 	capture      bool
 }
+
+// Before implements due.Item.
+func (r *route) Before(o *route) bool { return r.expires < o.expires }
+
+// Place implements due.Item.
+func (r *route) Place() *due.Place { return &r.place }
 
 func newRIB(maximum int, sink func(fibChange)) *rib {
 	return &rib{byFace: map[ndn.FaceID]*route{}, maximum: maximum, sink: sink}
@@ -228,7 +234,7 @@ func (b *rib) add(r *Route) (added bool, err error) {
 		was := n.state()
 		at = n.place(r.Face, r.Origin)
 		e := &route{node: n, next: *at, face: r.Face, origin: r.Origin, cost: r.Cost,
-			inherit: r.ChildInherit, capture: r.Capture, index: -1}
+			inherit: r.ChildInherit, capture: r.Capture}
 		*at = e
 		if head := b.byFace[e.face]; head != nil {
 			e.nextF, head.prevF = head, e
@@ -298,28 +304,25 @@ func (b *rib) remove(r *route) {
 
 func (b *rib) setExpiry(r *route, t ndn.Time) {
 	r.expires = t
-	switch {
-	case t == 0 && r.index >= 0:
-		heap.Remove(&b.expiry, r.index)
-	case t != 0 && r.index >= 0:
-		heap.Fix(&b.expiry, r.index)
-	case t != 0:
-		heap.Push(&b.expiry, r)
+	if t == 0 {
+		b.expiry.Remove(r)
+	} else {
+		b.expiry.Set(r)
 	}
 }
 
 // deadline is when the next route expires.
 func (b *rib) deadline() ndn.Time {
-	if len(b.expiry) == 0 {
+	if b.expiry.Len() == 0 {
 		return ndn.Never
 	}
-	return b.expiry[0].expires
+	return b.expiry.First().expires
 }
 
 // expired returns a route whose time has come, nil when there is none.
 func (b *rib) expired(now ndn.Time) *route {
 	if b.deadline() <= now {
-		return b.expiry[0]
+		return b.expiry.First()
 	}
 	return nil
 }
@@ -342,31 +345,4 @@ func (n *ribNode) each(fn func(*route)) {
 			k.each(fn)
 		}
 	}
-}
-
-// routeHeap orders routes by expiry (container/heap).
-type routeHeap []*route
-
-func (h routeHeap) Len() int           { return len(h) }
-func (h routeHeap) Less(i, j int) bool { return h[i].expires < h[j].expires }
-func (h routeHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *routeHeap) Push(x any) {
-	r := x.(*route)
-	r.index = len(*h)
-	*h = append(*h, r)
-}
-
-// Pop implements heap.Interface.
-func (h *routeHeap) Pop() any {
-	old := *h
-	r := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	r.index = -1
-	return r
 }

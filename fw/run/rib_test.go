@@ -182,7 +182,7 @@ func TestRIBAgainstNaiveModel(t *testing.T) {
 						t.Fatalf("%v, want %v", r, m)
 					}
 				}
-				if len(model) == 0 && (len(b.root.kids) != 0 || len(b.byFace) != 0 || len(b.expiry) != 0) {
+				if len(model) == 0 && (len(b.root.kids) != 0 || len(b.byFace) != 0 || b.expiry.Len() != 0) {
 					t.Fatal("something is left of an empty RIB")
 				}
 			},
