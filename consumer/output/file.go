@@ -47,7 +47,6 @@ type File struct {
 	isNew      bool // there was no part file before
 
 	j       journal // as it would be saved now
-	at      int64   // end of what was written
 	saved   place   // at the last save
 	savedAt time.Time
 	lost    uint64
@@ -61,12 +60,16 @@ func CreateFile(path, rng string) (*File, error) { return openPart(path, rng) }
 
 // ResumeFile opens path.part to go on with. It reads what is there, checks it
 // against the journal, and adds it to sum, which must be new, unless sum is nil.
-// What the journal cannot vouch for is cut off. ctx interrupts that.
+// What the journal cannot vouch for is cut off, which is all where a power failure
+// has emptied it or the part file is gone. ctx interrupts that.
 func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, error) {
 	part := path + ".part"
 	j, err := readJournal(part + ".journal")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is no %s.journal; run without --resume", ErrNothingToResume, part)
+	}
+	if errors.Is(err, errEmpty) {
+		return beginAnew(path, rng)
 	}
 	if err != nil {
 		return nil, err
@@ -86,6 +89,22 @@ func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, er
 		f.f.Close()
 		return nil, err
 	}
+	return f, nil
+}
+
+// beginAnew opens a part file whose journal is empty. It keeps its content until
+// the object is known, as that of CreateFile does.
+func beginAnew(path, rng string) (*File, error) {
+	f, err := openPart(path, rng)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.f.Stat()
+	if err != nil {
+		f.f.Close()
+		return nil, err
+	}
+	f.lost = uint64(fi.Size())
 	return f, nil
 }
 
@@ -132,9 +151,6 @@ func (f *File) Lost() uint64 { return f.lost }
 // check compares the part file with its journal and cuts it to the last place
 // up to which the journal vouches for it.
 func (f *File) check(ctx context.Context, sum hash.Hash) error {
-	if f.isNew && f.j.Done > 0 {
-		return fmt.Errorf("%w: %s is without its %s; run without --resume", ErrJournal, f.journal(), f.part)
-	}
 	crc := crc32.New(castagnoli)
 	w := io.Writer(crc)
 	if sum != nil {
@@ -166,8 +182,8 @@ func (f *File) check(ctx context.Context, sum hash.Hash) error {
 			}
 		}
 	}
-	f.at, f.saved, f.savedAt = int64(f.j.Done), f.j.place, time.Now()
-	return f.f.Truncate(f.at)
+	f.saved, f.savedAt = f.j.place, time.Now()
+	return f.f.Truncate(int64(f.j.Done))
 }
 
 // ctxReader stops a long copy when its context ends.
@@ -210,7 +226,7 @@ func (f *File) Open(o *consumer.Object) (consumer.Resume, error) {
 			ErrOtherObject, name, f.j.SegmentSize, o.SegmentSize)
 	}
 	f.opened = true
-	if _, err := f.f.Seek(f.at, io.SeekStart); err != nil {
+	if _, err := f.f.Seek(int64(f.j.Done), io.SeekStart); err != nil {
 		return consumer.Resume{}, err
 	}
 	return f.j.resume(), nil
@@ -218,9 +234,7 @@ func (f *File) Open(o *consumer.Object) (consumer.Resume, error) {
 
 // Write implements Target.
 func (f *File) Write(p []byte, then consumer.Resume) error {
-	n, err := f.f.Write(p)
-	f.at += int64(n)
-	if err != nil {
+	if _, err := f.f.Write(p); err != nil {
 		// The journal does not know of what was written of p.
 		return fmt.Errorf("%w; what is there can be gone on with by --resume", err)
 	}
@@ -266,9 +280,11 @@ func (f *File) Abort(cause error) error {
 		// On a disk that is full, what was written of a block in vain has the room
 		// that the journal needs.
 		err = errors.Join(f.f.Truncate(int64(f.j.Done)), f.save())
-	case f.opened && !f.resume, !f.opened && f.isNew:
+	case f.opened && !f.resume:
 		// Nothing arrived: leave nothing behind.
 		err = f.discard()
+	case !f.opened && f.isNew:
+		err = os.Remove(f.part) // a journal was there before
 	}
 	if e := f.f.Close(); err == nil {
 		err = e

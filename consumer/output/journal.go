@@ -53,6 +53,9 @@ const (
 // ErrJournal is wrapped by the errors of a journal that cannot be used.
 var ErrJournal = errors.New("unusable resume journal")
 
+// errEmpty: a power failure has kept the content of the journal from the disk.
+var errEmpty = errors.New("it is empty")
+
 // parseJournal reads a journal strictly: unknown fields, trailing bytes and
 // values that cannot be are refused.
 func parseJournal(b []byte) (journal, error) {
@@ -126,6 +129,9 @@ func readJournal(path string) (journal, error) {
 	}
 	if len(b) > maxJournalSize {
 		return journal{}, fmt.Errorf("%w: it is too large", ErrJournal)
+	}
+	if len(bytes.Trim(b, "\x00")) == 0 {
+		return journal{}, errEmpty
 	}
 	j, err := parseJournal(b)
 	if err != nil {

@@ -262,20 +262,51 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// A journal without its part file resumes nothing, and leaves nothing new.
-func TestLostPartFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	f := create(t, path)
-	mustWrite(t, f, strings.Repeat("x", 300), 300)
-	f.Abort(errors.New("interrupted"))
-	if err := os.Remove(path + ".part"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ResumeFile(t.Context(), path, "all", nil); !errors.Is(err, ErrJournal) {
-		t.Error(err)
-	}
-	if exists(path + ".part") {
-		t.Error("an empty part file is left")
+// Where nothing vouches for what is there, since the part file is gone or a power
+// failure has emptied the journal, the fetch begins anew, and says so.
+func TestNothingIsVouchedFor(t *testing.T) {
+	for what, lose := range map[string]func(part string) error{
+		"no part file":     os.Remove,
+		"empty journal":    func(part string) error { return os.WriteFile(part+".journal", nil, 0o600) },
+		"zeros as journal": func(part string) error { return os.WriteFile(part+".journal", make([]byte, 200), 0o600) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			f := create(t, path)
+			mustWrite(t, f, strings.Repeat("x", 300), 300)
+			f.Abort(errors.New("interrupted"))
+			if err := lose(path + ".part"); err != nil {
+				t.Fatal(err)
+			}
+			f, err := ResumeFile(t.Context(), path, "all", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Abort(errors.New("no forwarder")); err != nil {
+				t.Error(err)
+			}
+			sum := sha256.New()
+			if f, err = ResumeFile(t.Context(), path, "all", sum); err != nil {
+				t.Fatal(err)
+			}
+			r, err := f.Open(&objectV1)
+			if empty := sha256.Sum256(nil); err != nil || r != (consumer.Resume{}) || f.Lost() != 300 || !bytes.Equal(sum.Sum(nil), empty[:]) {
+				t.Errorf("goes on at %+v, %d lost: %v", r, f.Lost(), err)
+			}
+			mustWrite(t, f, "content", 7)
+			if err := f.save(); err != nil {
+				t.Fatal(err)
+			}
+			if j, err := readJournal(f.journal()); err != nil || j.Name != "/o/v=1" || j.Range != "all" || j.Done != 7 {
+				t.Errorf("the journal is %+v: %v", j, err)
+			}
+			if err := f.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if b, _ := os.ReadFile(path); string(b) != "content" || exists(path+".part.journal") {
+				t.Errorf("%q", b)
+			}
+		})
 	}
 }
 

@@ -231,15 +231,16 @@ func TestCatResumesAfterPowerFailure(t *testing.T) {
 	clear(hole[left : left+4096])
 	sum := sha256.Sum256(content)
 	for what, c := range map[string]struct {
-		part []byte
-		kept bool
+		part, journal []byte
+		kept          bool
 	}{
-		"short": {part[:left], true},
-		"hole":  {hole, true},
-		"empty": {nil, false},
-		"zeros": {make([]byte, len(part)), false},
+		"short":         {part[:left], journal, true},
+		"hole":          {hole, journal, true},
+		"empty":         {nil, journal, false},
+		"zeros":         {make([]byte, len(part)), journal, false},
+		"empty journal": {part, nil, false},
 	} {
-		for file, b := range map[string][]byte{".part": c.part, ".part.journal": journal} {
+		for file, b := range map[string][]byte{".part": c.part, ".part.journal": c.journal} {
 			if err := os.WriteFile(path+file, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
