@@ -152,8 +152,9 @@ func (r *reliability) hear() {
 // What it gets says what it always says, lest the peer turns it on, but nothing
 // waits for acknowledgements or is repeated, nor given up: what is not acknowledged
 // has most likely come, and a strategy has to notice by itself, as behind a link
-// without the feature, when nothing is answered. A peer that never sent anything may
-// be gone: what is in flight to it, and was repeated as often as may be, is given up.
+// without the feature, when nothing is answered. A peer that never sent anything, or
+// that has lost the feature, may be gone: what is in flight to it, and was repeated as
+// often as may be, is given up.
 func (r *reliability) deaf() bool {
 	without := r.plain >= deafAfter
 	if !r.heard {
