@@ -393,13 +393,15 @@ func followLinks(path string) (string, error) {
 			return path, nil // it is none
 		}
 		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-			if err != nil {
-				return "", err
-			}
-			to = filepath.Join(dir, to)
+			dir, _ := filepath.Split(path)
+			to = dir + to
 		}
-		path = to
+		// Not cleaned before: after a link to a directory, ".." is where that lies.
+		dir, file := filepath.Split(to)
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, file)
 	}
 	return "", fmt.Errorf("%s: too many symbolic links", path)
 }

@@ -130,7 +130,12 @@ func TestCatThroughLink(t *testing.T) {
 		}
 	}
 	file, link, again := filepath.Join(dir, "data", "f"), filepath.Join(dir, "links", "l"), filepath.Join(dir, "again")
-	for at, to := range map[string]string{link: "../data/f", again: link} {
+	// below leads to data/sub, so that what is beside that is in data.
+	if err := os.Mkdir(filepath.Join(dir, "data", "sub"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(dir, "links", "below")
+	for at, to := range map[string]string{below: "../data/sub", link: "below/../f", again: link} {
 		if err := os.Symlink(to, at); err != nil {
 			t.Skip(err)
 		}
