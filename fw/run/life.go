@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"math/rand/v2"
+	"syscall"
 	"time"
 
 	"ndnpop/face"
@@ -19,14 +21,45 @@ const (
 	// tells us when the peer's process is back.
 	lastDatagramPause = 2 * time.Second
 	// probation is how long a datagram face that ICMP had refused is tried
-	// before silence counts as a sign that somebody listens again, and
-	// probeEvery how often it is probed meanwhile. A host may send only one
-	// refusal a second to a peer (Linux: icmp_ratelimit), and has spent those on
-	// what was under way when it went down; together with firstPause the last
-	// probe goes out more than a second after that.
-	probation  = time.Second
-	probeEvery = 300 * time.Millisecond
+	// before silence counts as a sign that somebody listens again, if nothing is
+	// known that says otherwise. A host may send only one refusal a second to a
+	// peer (Linux: icmp_ratelimit), and has spent those on what was under way when
+	// it went down; together with firstPause the last probe goes out more than a
+	// second after that.
+	probation = time.Second
+	// awayProbation is for a host that is itself away: the one before it asks for
+	// it three times, a second apart, before it says so (ARP; RFC 4861, 7.2.2).
+	awayProbation = 4 * time.Second
+	// lastProbation is the longest: who has to refuse many, such as a host with
+	// hundreds of ports, may not get to this face for long.
+	lastProbation = time.Minute
 )
+
+// silence is how long a datagram face must be probed in vain before that means
+// that somebody listens; at least probation.
+type silence time.Duration
+
+func (s silence) length() time.Duration { return max(time.Duration(s), probation) }
+
+// probes is how often to probe in that time: four times, whatever it is, since
+// more probes find no more refusals where those are limited.
+func (s silence) probes() time.Duration { return s.length() * 3 / 10 }
+
+// refused notes a refusal, that much later than the first probe, and whether the
+// peer was heard meanwhile. If it was not, and the face was up, the silence before
+// has meant nothing.
+func (s *silence) refused(why error, later time.Duration, heard bool) {
+	need := probation
+	if !errors.Is(why, syscall.ECONNREFUSED) {
+		need = awayProbation
+	}
+	if !heard && later < lastProbation {
+		if need = max(need, s.length()); later > s.length() {
+			need = max(need, min(2*later, lastProbation))
+		}
+	}
+	*s = silence(need)
+}
 
 // faceUp marks a face up whose transport is tr.
 func (f *Forwarder) faceUp(fc *netFace, tr face.Transport) {
@@ -87,16 +120,20 @@ func (f *Forwarder) ended(fc *netFace, tr face.Transport, why error) (again bool
 // at once if now is set.
 func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 	pause, told := firstPause, false
-	for {
+	var enough silence
+	for tried := false; ; {
 		if tr != nil {
 			told = false
-			heard := fc.heard()
-			if !f.ended(fc, tr, tr.Serve(&ingress{fc: fc, tr: tr})) {
+			heard, since := fc.heard(), f.clock.now()
+			why := tr.Serve(&ingress{fc: fc, tr: tr})
+			if !f.ended(fc, tr, why) {
 				return
 			}
-			if fc.heard() != heard {
+			spoke := fc.heard() != heard
+			if spoke {
 				pause = firstPause
 			}
+			enough.refused(why, f.clock.now().Sub(since), spoke || !tried)
 		}
 		if !now {
 			if !fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4)))) {
@@ -119,8 +156,8 @@ func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 			}
 			continue
 		}
-		tr = next
-		if !f.attach(fc, tr) {
+		tr, tried = next, true
+		if !f.attach(fc, tr, enough) {
 			_ = tr.Close()
 			return
 		}
@@ -164,7 +201,7 @@ func (fc *netFace) heard() uint64 {
 // host where nobody listens say so, and only an answer, or their silent
 // disappearance for a while, brings the face up. Its routes are not used
 // before, so that no Interest is sent there to find out.
-func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
+func (f *Forwarder) attach(fc *netFace, tr face.Transport, enough silence) bool {
 	info := tr.Info()
 	f.mu.Lock()
 	fc.mu.Lock()
@@ -180,7 +217,7 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 		if fc.probe == nil {
 			fc.probe = newAlarm(fc.probeDue)
 		}
-		fc.probing, fc.probeEnd = tr, f.clock.now().Add(probation)
+		fc.probing, fc.silence, fc.probeEnd = tr, enough, f.clock.now().Add(enough.length())
 	}
 	fc.mu.Unlock()
 	f.nameURI(fc, info.RemoteURI)
@@ -190,14 +227,14 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport) bool {
 		return true
 	}
 	fc.sendIdle(tr)
-	f.alarms.arm(fc.probe, f.clock.now().Add(probeEvery))
+	f.alarms.arm(fc.probe, f.clock.now().Add(enough.probes()))
 	return true
 }
 
 // probeDue is the timer of a probation.
 func (fc *netFace) probeDue(now ndn.Time) ndn.Time {
 	fc.mu.Lock()
-	tr, end := fc.probing, fc.probeEnd
+	tr, end, every := fc.probing, fc.probeEnd, fc.silence.probes()
 	fc.mu.Unlock()
 	switch {
 	case tr == nil: // refused, or up already
@@ -207,7 +244,7 @@ func (fc *netFace) probeDue(now ndn.Time) ndn.Time {
 		return ndn.Never
 	}
 	fc.sendIdle(tr)
-	return min(now.Add(probeEvery), end)
+	return min(now.Add(every), end)
 }
 
 // sendIdle sends a link packet without a fragment. It carries a Challenge,

@@ -54,6 +54,7 @@ type netFace struct {
 	trusting    bool           // the link is to use reliability once the peer is proven
 	probe       *alarm         // of the probation of a datagram face that had been refused
 	probing     face.Transport // what is on probation; nil: none is
+	silence     silence        // that ends it
 	probeEnd    ndn.Time
 	lpc         lp.Config
 	ctr         FaceCounters  // what the link does not count

@@ -1,9 +1,12 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -144,4 +147,83 @@ func TestUnreachableFaceSaysWhy(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// TestSilenceThatMisled: a face that was refused is up again after a silence that
+// is longer than what refusals there take.
+func TestSilenceThatMisled(t *testing.T) {
+	port, host := error(syscall.ECONNREFUSED), error(syscall.EHOSTUNREACH)
+	steps := []struct {
+		why   error
+		later time.Duration
+		heard bool
+		want  time.Duration
+	}{
+		{port, 0, false, probation},
+		{port, 3 * time.Second, false, 6 * time.Second}, // it was up
+		{port, 5 * time.Second, false, 6 * time.Second}, // it was not
+		{port, 7 * time.Second, false, 14 * time.Second},
+		{port, 40 * time.Second, false, lastProbation},
+		{port, time.Second, false, lastProbation},
+		{port, time.Second, true, probation},
+		{host, time.Second, true, awayProbation},
+		{host, 3 * time.Second, false, awayProbation},
+		{host, 5 * time.Second, false, 10 * time.Second},
+		{host, 3 * time.Second, false, 10 * time.Second},
+		{port, time.Hour, false, probation}, // it was up for good reason
+	}
+	var s silence
+	for i, x := range steps {
+		if s.refused(x.why, x.later, x.heard); s.length() != x.want {
+			t.Fatalf("step %d: %v, want %v", i, s.length(), x.want)
+		}
+	}
+}
+
+// absent is the transport to a host that is away: the system takes a while to
+// say so.
+type absent struct {
+	after time.Duration
+	ended chan struct{}
+	once  sync.Once
+}
+
+func (a *absent) Info() face.Info {
+	return face.Info{RemoteURI: "udp4://192.0.2.1:6363", LocalURI: "udp4://192.0.2.2:6363"}
+}
+func (a *absent) MTU() int              { return 1400 }
+func (a *absent) QueueLen() int         { return 0 }
+func (a *absent) Send(*face.Frames) int { return 0 }
+func (a *absent) Close() error          { a.once.Do(func() { close(a.ended) }); return nil }
+func (a *absent) Serve(r face.Receiver) (err error) {
+	select {
+	case <-a.ended:
+		err = face.ErrClosed
+	case <-time.After(a.after):
+		err = fmt.Errorf("%w: %w", face.ErrRefused, syscall.EHOSTUNREACH)
+	}
+	r.Closed(err)
+	return err
+}
+
+// TestAbsentHostStaysDown: the face to a host that is away does not come up between
+// one attempt to reach it and the next.
+func TestAbsentHostStaysDown(t *testing.T) {
+	var dials atomic.Int64
+	f := start(t, Options{Dial: func(context.Context, string, int) (face.Server, error) {
+		a := &absent{ended: make(chan struct{})}
+		if dials.Add(1) > 1 {
+			a.after = probation * 5 / 4
+		}
+		return a, nil
+	}})
+	ev := observe(f)
+	i, err := f.CreateFace(FaceSpec{URI: "udp4://192.0.2.1:6363", Persistency: face.PersistencyPermanent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another attempt", func() bool { return dials.Load() > 2 })
+	if ev.has(fmt.Sprintf("face up %d", i.ID)) {
+		t.Error("it came up")
+	}
 }
