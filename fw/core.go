@@ -51,6 +51,15 @@ func (s *Shard) goesBack(e *table.PitEntry, f *face) bool {
 	return len(e.In) == 1 && e.In[0].Face == f.ID
 }
 
+// hopLimit is the hop limit that what is sent in this event carries, if any.
+func (s *Shard) hopLimit(e *table.PitEntry) (hop uint8, has bool) {
+	if s.event != nil {
+		i := &s.event.p.Interest
+		return i.HopLimit - 1, i.HasHopLimit
+	}
+	return e.HopLimit, e.HasHop
+}
+
 // outgoing returns the Interest to send in this event, with the hop limit it
 // will carry.
 func (s *Shard) outgoing(e *table.PitEntry) (i *ndn.Interest, hopLimit uint8) {
@@ -221,6 +230,16 @@ func (k *core) Disarm(c *strategy.Context, id table.TimerID) bool {
 	return s.timers.Disarm(id)
 }
 
+// Check implements strategy.Core.
+func (k *core) Check(c *strategy.Context, to ndn.FaceID) strategy.Refusal {
+	s, e := (*Shard)(k), c.Setup().Entry
+	if e == nil {
+		return strategy.RefusedNoEntry
+	}
+	hop, hasHop := s.hopLimit(e)
+	return s.mayGo(e, s.faces.get(to), hop, hasHop)
+}
+
 // Lookup implements strategy.Core.
 func (k *core) Lookup(c *strategy.Context) ([]table.NextHop, *table.FibEntry) {
 	s, e := (*Shard)(k), c.Setup().Entry
@@ -249,11 +268,7 @@ func (k *core) Lookup(c *strategy.Context) ([]table.NextHop, *table.FibEntry) {
 		}
 		return s.hops, fib
 	}
-	hop, hasHop := e.HopLimit, e.HasHop
-	if s.event != nil {
-		i := &s.event.p.Interest
-		hop, hasHop = i.HopLimit-1, i.HasHopLimit
-	}
+	hop, hasHop := s.hopLimit(e)
 	for i := range fib.Hops {
 		h := &fib.Hops[i]
 		if s.mayGo(e, s.faces.get(h.Face), hop, hasHop) == strategy.Sent {
@@ -303,11 +318,7 @@ func (k *core) Faces(c *strategy.Context) []ndn.FaceID {
 	if e == nil {
 		return nil
 	}
-	hop, hasHop := e.HopLimit, e.HasHop
-	if s.event != nil {
-		i := &s.event.p.Interest
-		hop, hasHop = i.HopLimit-1, i.HasHopLimit
-	}
+	hop, hasHop := s.hopLimit(e)
 	for _, f := range s.faces.live {
 		if !f.Local && s.mayGo(e, f, hop, hasHop) == strategy.Sent {
 			s.ids = append(s.ids, f.ID)

@@ -53,6 +53,9 @@ type Core interface {
 	// are up in an event without one, by cost and then by face, and the FIB
 	// entry they come from (nil without). Both are valid until the next Lookup.
 	Lookup(c *Context) ([]table.NextHop, *table.FibEntry)
+	// Check says why Send would refuse c's Interest to a face before it tries
+	// the face; Sent if it would not.
+	Check(c *Context, f ndn.FaceID) Refusal
 	// Learn hands the prefix announcement of c's Data, as a route over the
 	// face it came from, to the operator's routing.
 	Learn(c *Context)
@@ -244,6 +247,23 @@ func (c *Context) NextHops() []table.NextHop {
 func (c *Context) Candidates() []table.NextHop {
 	hops := c.NextHops()
 	return hops[:min(len(hops), MaxHops)]
+}
+
+// Barred reports whether a next hop of Prefix is not among NextHops because of
+// this Interest, which would go back to where it came from, or whose scope or hop
+// limit keeps it from there. Others may go there: what a strategy has decided for
+// the prefix still holds.
+func (c *Context) Barred(f ndn.FaceID) bool {
+	for _, h := range c.Routes() {
+		if h.Face == f {
+			switch c.core.Check(c, f) {
+			case RefusedScope, RefusedDownstream, RefusedHopLimit:
+				return true
+			}
+			return false
+		}
+	}
+	return false
 }
 
 // Prefix is the FIB prefix that NextHops come from, nil without a route.

@@ -262,5 +262,8 @@ func (d *direct) Disarm(_ *strategy.Context, id table.TimerID) bool {
 // Lookup implements strategy.Core.
 func (d *direct) Lookup(*strategy.Context) ([]table.NextHop, *table.FibEntry) { return d.hops, &d.fib }
 
+// Check implements strategy.Core.
+func (d *direct) Check(*strategy.Context, ndn.FaceID) strategy.Refusal { return strategy.Sent }
+
 // Learn implements strategy.Core.
 func (d *direct) Learn(*strategy.Context) {}
