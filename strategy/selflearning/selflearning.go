@@ -13,12 +13,14 @@
 // It differs from NFD's where that asks its RIB. A discovery Interest of
 // another node follows a route without the mark, so that the announcement for
 // that node comes from further upstream instead of from our RIB. A next hop
-// that answers NoRoute does not lose its route, but is not used for 10 s;
-// without another one, discovery begins again, and so it does when an Interest for
+// that answers NoRoute does not lose its route, but is not used for 10 s, unless
+// Data have come from it since it was asked; without another one, discovery begins
+// again, and so it does when an Interest for
 // discovery is repeated and nothing has come from any next hop since it was sent
 // there: at most once a second for a prefix, since content that is yet to be made is
-// silent, too. What is pending goes to a next hop that is found as well. Repetitions
-// that come too fast are suppressed.
+// silent, too. What is pending goes to a next hop that is found as well. Where there is
+// nobody to ask the answer is Nack NoRoute, and Congestion where the queues are full;
+// NFD's leaves the Interest pending. Repetitions that come too fast are suppressed.
 package selflearning
 
 import (
@@ -86,7 +88,10 @@ func (l *learner) Interest(c *strategy.Context, ev *strategy.Interest) {
 		}
 		return
 	}
-	l.broadcast(c, e)
+	// Where only the hop limit keeps it from others there may be a way.
+	if i := ev.Interest; !l.broadcast(c, e) && ev.New && !(i.HasHopLimit && i.HopLimit <= 1) {
+		c.Nack(ev.In, ndn.NackNoRoute)
+	}
 }
 
 // silent reports whether all next hops had the Interest and nothing has come from
@@ -166,7 +171,9 @@ func (l *learner) Data(c *strategy.Context, ev *strategy.Data) {
 // Nack implements strategy.NackHandler.
 func (l *learner) Nack(c *strategy.Context, ev *strategy.Nack) {
 	if ev.Reason == ndn.NackNoRoute {
-		l.prefixes.Get(c).hops.Of(ev.In).noRoute = c.Now().Add(refused)
+		if h := l.prefixes.Get(c).hops.Of(ev.In); h.heard <= ev.Out.SentAt {
+			h.noRoute = c.Now().Add(refused)
+		}
 	}
 	if c.PendingOut() || len(c.Ins()) == 0 {
 		return

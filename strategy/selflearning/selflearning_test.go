@@ -196,3 +196,57 @@ func TestPausesAreNoFlood(t *testing.T) {
 		t.Errorf("asked everybody %d times in ten seconds", n)
 	}
 }
+
+// TestNobodyToAsk: the consumer is told at once, that there is no way or that all
+// queues are full. Where only the hop limit is in the way nobody is.
+func TestNobodyToAsk(t *testing.T) {
+	for _, remote := range []bool{false, true} {
+		r := recorder(t)
+		con := r.AddConsumer(strategytest.Consumer{Segments: 1, Remote: remote})
+		r.Run(sec)
+		if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackNoRoute {
+			t.Errorf("Nacks %v", con.Nacks)
+		}
+		for i := range 3 {
+			r.AddHop(strategytest.Hop{NoRoute: i < 2, Refuse: true})
+		}
+		con = r.AddConsumer(strategytest.Consumer{Segments: 1, Start: 2 * sec})
+		if remote { // which would be asked, too
+			continue
+		}
+		r.Run(3 * sec)
+		if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackCongestion {
+			t.Errorf("Nacks %v from full queues", con.Nacks)
+		}
+	}
+	r := recorder(t)
+	r.AddHop(strategytest.Hop{NoRoute: true, RTT: 10 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1, Remote: true, Start: 5 * sec})
+	var p ndn.Packet
+	w := ndn.AppendInterest(nil, &ndn.InterestFields{Name: con.Name(0), Nonce: 1, HopLimit: 1})
+	r.At(sec, func() {
+		if err := p.Parse(w, &ndn.LpFields{}); err != nil {
+			t.Fatal(err)
+		}
+		r.Shard().Receive(r.Time(sec), 258, &p)
+	})
+	r.Run(2 * sec)
+	if c := r.Shard().Counters(); c.OutNacks > 0 || c.PitEntries != 1 {
+		t.Errorf("%d Nacks, %d pending", c.OutNacks, c.PitEntries)
+	}
+}
+
+// TestOneNoRouteIsNoFailure: a next hop that has no route to one name and answers
+// others meanwhile is used on.
+func TestOneNoRouteIsNoFailure(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", NoRoute: true, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 5 * ms})
+	r.At(sec, func() { a.Nacks = ndn.NackNoRoute })
+	r.At(sec+6*ms, func() { a.Nacks = 0 })
+	r.Run(5 * sec)
+	if n := r.Count(b, 0, 5*sec); n > 2 || len(con.Nacks) > 0 {
+		t.Errorf("%d Interests to others, Nacks %v", n, con.Nacks)
+	}
+}
