@@ -249,6 +249,9 @@ func (b *bestPath) reconsider(c *strategy.Context, st *paths, hops []table.NextH
 			used = b.weight(st.hops.Of(st.current), &hops[i], now, false)
 		}
 	}
+	if !usable && c.Barred(st.current) {
+		return // to this Interest alone
+	}
 	dead := math.IsInf(used, 1)
 	best, least := -1, math.Inf(1)
 	for i := range hops {
@@ -368,13 +371,21 @@ func (b *bestPath) send(c *strategy.Context, st *paths, to ndn.FaceID, r strateg
 		return false
 	}
 	p, now := st.hops.Of(to), c.Now()
-	if p.waits == 0 {
+	if p.waits == 0 || b.silentAt(p, now) <= now { // that was long ago, and of no consequence
 		p.waits = now
+	}
+	wait := b.silentAt(p, now).Sub(now)
+	if c.Out(to).Sends > 1 { // one timer is enough, however often it is repeated
+		e := b.entries.Get(c)
+		e.of, e.stuck = to, false
+		e.Watch(c, wait, tagWatch)
+		return true
 	}
 	if e := b.entries.Peek(c); e != nil {
 		e.Stop(c)
+		e.stuck = false
 	}
-	c.Arm(b.silentAt(p).Sub(now), uint64(to))
+	c.Arm(wait, uint64(to))
 	return true
 }
 

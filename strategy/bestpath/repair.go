@@ -21,6 +21,7 @@ type entry struct {
 	spread *strategy.Spread // that place is one of
 	place  strategy.Place
 	again  bool // as forward takes it
+	stuck  bool // its paths are silent, and there is nobody else to ask
 }
 
 // count notes that the answer of a face is lost, and reports whether it was not
@@ -47,9 +48,10 @@ const (
 	tagNew                  // it is to be sent for the first time
 )
 
-// silentAt is when a path counts as silent unless it is heard before.
-func (b *bestPath) silentAt(p *path) ndn.Time {
-	return max(p.heard, p.waits).Add(b.silence.Limit(&p.rtt))
+// silentAt is when a path counts as silent, unless it is heard before, for an
+// Interest that was sent there at a time.
+func (b *bestPath) silentAt(p *path, sent ndn.Time) ndn.Time {
+	return max(p.heard, min(p.waits, sent)).Add(b.silence.Limit(&p.rtt))
 }
 
 // Timer implements strategy.TimerHandler: an answer is late, a path may be silent,
@@ -95,15 +97,17 @@ func (b *bestPath) late(c *strategy.Context, st *paths, face ndn.FaceID) {
 
 // look sends an Interest again if it waits at a silent path, or watches on.
 func (b *bestPath) look(c *strategy.Context, st *paths, face ndn.FaceID) {
-	now := c.Now()
+	now, sent := c.Now(), ndn.Time(0)
 	for i := range c.Outs() {
 		o := &c.Outs()[i]
-		if p := st.hops.Find(o.Face); o.Face != face && o.Pending(now) && p != nil && b.silentAt(p) > now {
+		if o.Face == face {
+			sent = o.SentAt
+		} else if p := st.hops.Find(o.Face); o.Pending(now) && p != nil && b.silentAt(p, o.SentAt) > now {
 			return // that one may answer, and is looked at in its turn
 		}
 	}
 	p := st.hops.Of(face)
-	if wait := b.silentAt(p).Sub(now); wait > 0 {
+	if wait := b.silentAt(p, sent).Sub(now); wait > 0 {
 		e := b.entries.Get(c)
 		e.of = face
 		e.Watch(c, wait, tagWatch)
@@ -134,6 +138,7 @@ func (b *bestPath) turn(c *strategy.Context, st *paths, e *entry, isNew bool) {
 	if _, ok := b.forward(c, st, e.again); ok || !isNew && e.Later(c, tagTurn) {
 		return
 	}
+	e.stuck = true
 	if isNew || c.QueueFull() && !c.PendingOut() {
 		c.NackAll(ndn.NackNoRoute)
 	}
@@ -144,12 +149,15 @@ func (b *bestPath) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	if !c.HasEntry() {
 		return
 	}
-	down := ev.Change == strategy.HopDown
-	switch e := b.entries.Get(c); {
+	st, e, down := b.prefixes.Get(c), b.entries.Get(c), ev.Change == strategy.HopDown
+	if down {
+		st.hops.Of(ev.Face).waits = 0
+	}
+	switch {
 	case e.Queued():
 		e.again = e.again || !down
-	case !c.PendingOut():
-		b.queue(c, &b.killed, b.prefixes.Get(c), ev.Face, !down)
+	case !c.PendingOut() || !down && e.stuck:
+		b.queue(c, &b.killed, st, ev.Face, !down)
 	}
 }
 
@@ -168,5 +176,5 @@ func (b *bestPath) Inherit(c *strategy.Context) {
 	if p.waits == 0 || o.SentAt < p.waits {
 		p.waits = o.SentAt
 	}
-	c.Arm(b.silentAt(p).Sub(c.Now()), uint64(o.Face))
+	c.Arm(b.silentAt(p, o.SentAt).Sub(c.Now()), uint64(o.Face))
 }

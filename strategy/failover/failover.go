@@ -208,7 +208,7 @@ func (f *failover) send(c *strategy.Context, st *prefix, to *table.NextHop, why 
 		return false
 	}
 	now, h := c.Now(), st.Of(to.Face)
-	if h.waits == 0 {
+	if h.waits == 0 || f.silentAt(h) <= now { // that was long ago, and of no consequence
 		h.waits = now
 	}
 	f.watch(c, f.entries.Get(c), to.Face, h)
@@ -422,12 +422,30 @@ func (f *failover) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 		}
 		return
 	}
-	e, down := f.entries.Get(c), ev.Change == strategy.HopDown
+	st, e, down := f.prefixes.Get(c), f.entries.Get(c), ev.Change == strategy.HopDown
+	if down {
+		st.Of(ev.Face).waits = 0
+	}
 	switch {
 	case e.Queued():
 		e.again = e.again || !down
-	case !c.PendingOut() || down && e.watched == ev.Face:
-		f.queue(c, f.prefixes.Get(c), &f.killed, ev.Face, true, !down)
+	// What nobody watches is at silent next hops, and there was nobody else to ask.
+	case !c.PendingOut() || down && e.watched == ev.Face || !down && !e.Watched():
+		f.queue(c, st, &f.killed, ev.Face, true, !down)
+	}
+}
+
+// Expiry implements strategy.ExpiryHandler: an Interest that lived shorter than
+// silence takes is evidence as well.
+func (f *failover) Expiry(c *strategy.Context, _ *strategy.Expiry) {
+	e := f.entries.Peek(c)
+	if e == nil || !e.Watched() {
+		return
+	}
+	st := f.prefixes.Get(c)
+	h, o := st.Of(e.watched), c.Out(e.watched)
+	if o != nil && !o.Failed && c.Now().Sub(o.SentAt) > h.rtt.Smooth && f.silence.Counts(&h.rtt, o.SentAt, h.heard) {
+		f.unanswered(c, st, e.watched, h, 1)
 	}
 }
 

@@ -141,8 +141,13 @@ func (b *balance) forward(c *strategy.Context, st *shares, again bool) bool {
 		if c.Traced() {
 			b.explain(c, st, hops, hops[i].Face, "by the shares")
 		}
-		if c.Send(hops[i].Face) == strategy.Sent {
-			c.Arm(late(st.hops.Of(hops[i].Face)), uint64(hops[i].Face))
+		face, wait := hops[i].Face, late(st.hops.Of(hops[i].Face))
+		o := c.Out(face)
+		armed := o != nil && o.Pending(c.Now()) && c.Now().Sub(o.SentAt) < wait
+		if c.Send(face) == strategy.Sent {
+			if !armed { // one timer is enough, however often it is repeated
+				c.Arm(wait, uint64(face))
+			}
 			return true
 		}
 		mask |= 1 << i
@@ -170,7 +175,7 @@ func (b *balance) pick(c *strategy.Context, st *shares, hops []table.NextHop, ma
 		first = answers
 	}
 	if sum < 1e-9 {
-		if first >= 0 && mask == 0 {
+		if first >= 0 && mask == 0 && b.vacant(c, st) {
 			st.hops.Of(hops[first].Face).share = 1
 		}
 		return first
@@ -190,6 +195,20 @@ func (b *balance) pick(c *strategy.Context, st *shares, hops []table.NextHop, ma
 		}
 	}
 	return last
+}
+
+// vacant takes the shares from next hops that are gone, and reports whether nobody
+// has any then: a next hop to which this Interest alone may not go keeps its.
+func (b *balance) vacant(c *strategy.Context, st *shares) bool {
+	for i := range st.hops.Len() {
+		if f, h := st.hops.At(i); h.share > 0 {
+			if c.Barred(f) {
+				return false
+			}
+			h.share = 0
+		}
+	}
+	return true
 }
 
 func late(h *hop) time.Duration { return h.rtt.Timeout(lateAfter, lateFloor, lateUnknown) }
@@ -336,17 +355,42 @@ func (b *balance) Nack(c *strategy.Context, ev *strategy.Nack) {
 	default:
 		b.move(c, st, ev.In, b.step)
 	}
-	if len(c.Ins()) > 0 && !b.forward(c, st, false) {
-		c.PassNacks()
-	}
+	b.elsewhere(c, st)
 }
 
 // GaveUp implements strategy.GaveUpHandler.
 func (b *balance) GaveUp(c *strategy.Context, ev *strategy.GaveUp) {
 	st := b.prefixes.Get(c)
 	b.unanswered(c, st, ev.On, st.hops.Of(ev.On))
+	b.elsewhere(c, st)
+}
+
+// elsewhere sends an Interest that was refused to another next hop, or has the
+// downstreams told. Where a next hop that is not silent may still answer, what was
+// refused was a probe or has been repeated, and nobody else is asked.
+func (b *balance) elsewhere(c *strategy.Context, st *shares) {
+	now, outs := c.Now(), c.Outs()
+	for i := range outs {
+		if o := &outs[i]; o.Pending(now) && !st.hops.Of(o.Face).silent() {
+			c.PassNacks()
+			return
+		}
+	}
 	if len(c.Ins()) > 0 && !b.forward(c, st, false) {
 		c.PassNacks()
+	}
+}
+
+// Expiry implements strategy.ExpiryHandler: what lived shorter than a late answer
+// takes is unanswered as well.
+func (b *balance) Expiry(c *strategy.Context, _ *strategy.Expiry) {
+	st, outs := b.prefixes.Get(c), c.Outs()
+	for i := range outs {
+		o := &outs[i]
+		h, d := st.hops.Of(o.Face), c.Now().Sub(o.SentAt)
+		if !o.Failed && d > h.rtt.Smooth && d <= late(h) {
+			b.unanswered(c, st, o.Face, h)
+		}
 	}
 }
 

@@ -238,3 +238,67 @@ func TestDuplicatesAreNoCongestion(t *testing.T) {
 		t.Errorf("%.2f of the Interests go to a loop, Nacks %v", s, con.Nacks)
 	}
 }
+
+// TestRefusedProbeAsksNobodyElse: for a probe that is refused no third next hop need
+// be asked, as the first may still answer; for an Interest at a silent one it must.
+func TestRefusedProbeAsksNobodyElse(t *testing.T) {
+	r := recorder(t, "probe~10")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 5 * ms, Nacks: ndn.NackCongestion})
+	c := r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 200 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 10 * ms})
+	r.Run(10 * sec)
+	if n, m := r.Count(b, 0, 10*sec), r.Count(c, 0, 10*sec); n < 90 || m > 0 || len(con.Nacks) > 0 {
+		t.Errorf("%d probes, %d to the third, Nacks %v", n, m, con.Nacks)
+	}
+	r.At(10*sec, func() { a.Silent, b.Nacks = true, 0 })
+	r.At(15*sec, func() { a.Silent, b.Silent = false, true })
+	r.At(16*sec, func() { a.Nacks = ndn.NackCongestion }) // gets copies, as it is silent
+	r.Run(20 * sec)
+	if gap := con.Gap(17*sec, 20*sec); gap > 250*ms {
+		t.Errorf("a gap of %v", gap)
+	}
+}
+
+// TestUnansweredProbesCount: they are Interests without an answer, and lead away from
+// a next hop as others do.
+func TestUnansweredProbesCount(t *testing.T) {
+	r := recorder(t, "probe~10")
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, Silent: true})
+	r.AddConsumer(strategytest.Consumer{Every: 10 * ms})
+	r.Run(10 * sec)
+	// Eight, and what was under way for a second where no round-trip time is known;
+	// then one copy in a second.
+	if n := r.Count(b, 0, 3*sec); n < 8 || n > 22 {
+		t.Errorf("%d probes until it is silent", n)
+	}
+	if n := r.Count(b, 3*sec, 10*sec); n < 6 || n > 8 {
+		t.Errorf("%d copies in seven seconds", n)
+	}
+}
+
+// TestSharesOfTheGone: what a next hop that goes had is its heir's, so that all
+// shares add up to one when it is back.
+func TestSharesOfTheGone(t *testing.T) {
+	for name, x := range map[string]struct{ gone, back func(*strategytest.Hop) }{
+		"down":  {(*strategytest.Hop).Down, (*strategytest.Hop).Up},
+		"route": {(*strategytest.Hop).RemoveRoute, func(h *strategytest.Hop) { h.SetCost(1) }},
+	} {
+		r := recorder(t)
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
+		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 10 * ms})
+		con := r.AddConsumer(strategytest.Consumer{Window: 8})
+		r.At(sec, func() { x.gone(a) })
+		r.At(2*sec, func() { x.back(a) })
+		r.Run(3 * sec)
+		rep, _, _ := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+		sum := 0.0
+		for _, row := range rep.Rows {
+			sum += row.Cells[0]
+		}
+		if s := r.Share(b, 1100*ms, 3*sec); math.Abs(sum-1) > 1e-9 || s != 1 {
+			t.Errorf("%s: the shares add up to %v, b got %v", name, sum, s)
+		}
+	}
+}

@@ -261,14 +261,17 @@ func (n *nst) forward(c *strategy.Context, st *nodes, p *pending, o *object) str
 	switch {
 	case o.replica == 0:
 		at = n.choose(c, st, o, hops, "new object", true)
+	case at < 0 && c.Barred(o.replica):
+		if at = n.best(c, st, o, hops, true); at >= 0 && c.Traced() {
+			n.explain(c, st, hops, hops[at].Face, "this Interest alone may not go to the object's replica")
+		}
 	case at < 0:
 		at = n.choose(c, st, o, hops, "the replica is gone", true)
 	case o.asked:
 		silent := st.Of(o.replica).life.isSilent(c.Now())
 		at = n.choose(c, st, o, hops, "a consumer asks for another replica", silent)
 	case c.Traced():
-		v := n.values(st, hops, c.Now())
-		n.explain(c, st, hops, &v, o.replica, "the object's replica")
+		n.explain(c, st, hops, o.replica, "the object's replica")
 	}
 	if at < 0 {
 		return strategy.RefusedNoFace
@@ -306,11 +309,10 @@ func find(hops []table.NextHop, f ndn.FaceID) int {
 	return -1
 }
 
-// choose moves an object to the replica of the lowest value other than its
-// present one and, if possible, than the one before. It takes a silent one only
-// if it must leave the present one. Without an alternative that stays. It returns
-// the replica's place in hops, -1 without one.
-func (n *nst) choose(c *strategy.Context, st *nodes, o *object, hops []table.NextHop, why string, must bool) int {
+// best is the place in hops of the replica of the lowest value other than an
+// object's present one and, if possible, than the one before; -1 without one. It is
+// a silent one only if it must be another one.
+func (n *nst) best(c *strategy.Context, st *nodes, o *object, hops []table.NextHop, must bool) int {
 	now := c.Now()
 	v := n.values(st, hops, now)
 	avoid := ndn.FaceID(0)
@@ -334,9 +336,19 @@ func (n *nst) choose(c *strategy.Context, st *nodes, o *object, hops []table.Nex
 			best = i
 		}
 	}
+	return best
+}
+
+// choose moves an object to the best other replica. Without an alternative it stays.
+// It returns the replica's place in hops, -1 without one.
+func (n *nst) choose(c *strategy.Context, st *nodes, o *object, hops []table.NextHop, why string, must bool) int {
+	now, best := c.Now(), n.best(c, st, o, hops, must)
 	if best < 0 {
 		o.asked = false
 		return find(hops, o.replica)
+	}
+	if c.Traced() {
+		n.explain(c, st, hops, hops[best].Face, why)
 	}
 	if o.asked {
 		r := st.Of(o.replica)
@@ -346,9 +358,6 @@ func (n *nst) choose(c *strategy.Context, st *nodes, o *object, hops []table.Nex
 		o.left, o.switched = o.replica, now
 	}
 	o.replica, o.asked, o.undo = hops[best].Face, false, undo{}
-	if c.Traced() {
-		n.explain(c, st, hops, &v, o.replica, why)
-	}
 	return best
 }
 
@@ -511,7 +520,7 @@ func (n *nst) fail(c *strategy.Context, from ndn.FaceID, why string, must bool) 
 	if o.replica == from {
 		n.choose(c, st, o, c.Candidates(), why, must)
 	}
-	if o.replica == from || c.Out(o.replica) != nil {
+	if o.replica == from || c.Out(o.replica) != nil || c.Barred(o.replica) {
 		return false
 	}
 	p := n.entries.Get(c)
@@ -541,8 +550,8 @@ func (n *nst) Inherit(c *strategy.Context) {
 	n.watch(c, &p.watch, o.Face, &r.life)
 }
 
-func (n *nst) explain(c *strategy.Context, st *nodes, hops []table.NextHop, v *[strategy.MaxHops]float64, to ndn.FaceID, why string) {
-	all := make([]strategy.Candidate, len(hops))
+func (n *nst) explain(c *strategy.Context, st *nodes, hops []table.NextHop, to ndn.FaceID, why string) {
+	v, all := n.values(st, hops, c.Now()), make([]strategy.Candidate, len(hops))
 	for i := range hops {
 		x := n.raw(st.Of(hops[i].Face), &hops[i], c.Now())
 		all[i] = strategy.Candidate{

@@ -119,24 +119,51 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 		p.spread, p.place = &st.spread, st.spread.Join(now, n.silence.Failure(c, p.face, &l.rtt, l.last))
 		p.Watch(c, 0, tagCount)
 	case tagCount:
-		if l.missing < n.silence.Evidence {
+		if !n.leave(c, st, p.face, l) {
 			n.watch(c, &p.watch, p.face, l)
 			return
-		}
-		if !l.isSilent(now) {
-			least := max(n.avoid, time.Second)
-			l.backoff = min(max(2*l.backoff, least), 8*least)
-			l.silent = now.Add(l.backoff)
-		}
-		if o := n.object(c); o.replica == p.face {
-			before := undo{o.replica, o.left, o.switched}
-			if n.choose(c, st, o, c.Candidates(), "the replica is silent", false); o.replica != before.replica {
-				o.undo = before
-			}
 		}
 		n.turn(c, st, p, l)
 	case tagPlace:
 		n.turn(c, st, p, l)
+	}
+}
+
+// leave takes a replica for silent if there is evidence, and reports whether there
+// is. The event's object, if it is there, moves to another replica.
+func (n *nst) leave(c *strategy.Context, st *nodes, face ndn.FaceID, l *life) bool {
+	now := c.Now()
+	if l.missing < n.silence.Evidence {
+		return false
+	}
+	if !l.isSilent(now) {
+		least := max(n.avoid, time.Second)
+		l.backoff = min(max(2*l.backoff, least), 8*least)
+		l.silent = now.Add(l.backoff)
+	}
+	if o := n.object(c); o.replica == face {
+		before := undo{o.replica, o.left, o.switched}
+		if n.choose(c, st, o, c.Candidates(), "the replica is silent", false); o.replica != before.replica {
+			o.undo = before
+		}
+	}
+	return true
+}
+
+// Expiry implements strategy.ExpiryHandler: an Interest that lived shorter than
+// silence takes is evidence as well.
+func (n *nst) Expiry(c *strategy.Context, _ *strategy.Expiry) {
+	p := n.entries.Peek(c)
+	if p == nil || !p.Watched() || p.missing {
+		return
+	}
+	st, now := n.tables.Get(c), c.Now()
+	l, o := &st.Of(p.face).life, c.Out(p.face)
+	if o == nil || o.Failed || now.Sub(o.SentAt) <= l.rtt.Smooth || !n.silence.Counts(&l.rtt, o.SentAt, l.last) {
+		return
+	}
+	if l.missing++; max(l.last, l.waits).Add(n.limit(l, now)) <= now {
+		n.leave(c, st, p.face, l)
 	}
 }
 
@@ -165,7 +192,7 @@ func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
 // is the replica that is being waited for, it is watched on.
 func (n *nst) again(c *strategy.Context, st *nodes, p *pending, isNew bool) {
 	refusal := strategy.RefusedNoFace
-	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil {
+	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil && !c.Barred(o.replica) {
 		refusal = n.forward(c, st, p, o)
 	}
 	switch {

@@ -255,6 +255,22 @@ func TestOneInterestIsNoEvidence(t *testing.T) {
 	}
 }
 
+// TestRepetitionsAreEvidence: where fewer Interests are outstanding than it takes, what
+// the consumer repeats counts, and one may be enough.
+func TestRepetitionsAreEvidence(t *testing.T) {
+	for params, most := range map[string]int{"evidence~4": 4, "evidence~1": 0} {
+		r := recorder(t, params)
+		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+		r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+		con := r.AddConsumer(strategytest.Consumer{Window: 1, Resend: 200 * ms})
+		r.At(sec, func() { a.Silent = true })
+		r.Run(3 * sec)
+		if con.Resent > most || con.Gap(900*ms, 3*sec) > 900*ms {
+			t.Errorf("%s: %d repeated, gap %v", params, con.Resent, con.Gap(900*ms, 3*sec))
+		}
+	}
+}
+
 // spy looks at what is kept about next hops.
 type spy struct {
 	*nst
