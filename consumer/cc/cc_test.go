@@ -228,6 +228,30 @@ func TestHystartTrain(t *testing.T) {
 	}
 }
 
+// TestHystartTrainIsOver: a train that was too short fills no path when an RTT that is
+// smaller comes after its end, but when it comes with the train itself.
+func TestHystartTrainIsOver(t *testing.T) {
+	for _, c := range []struct {
+		pause time.Duration // before the Data with the smaller RTT
+		fills bool
+	}{{ms, true}, {11 * ms, false}} {
+		var h hystart
+		h.onData(&Sample{Now: 1, Tx: 1, HighTx: 1, RTT: 80 * ms})
+		now := ndn.Time(80 * ms)
+		for tx := range uint64(39) {
+			h.onData(&Sample{Now: now, Tx: tx + 2, HighTx: 41, RTT: 80 * ms})
+			now = now.Add(ms)
+		}
+		if h.full {
+			t.Fatal("38 ms of Data fill a path of 80 ms")
+		}
+		h.onData(&Sample{Now: now.Add(c.pause - ms), Tx: 41, HighTx: 41, RTT: 72 * ms})
+		if h.full != c.fills {
+			t.Errorf("72 ms after a pause of %v: full %v", c.pause, h.full)
+		}
+	}
+}
+
 // TestHystartBehindCache: what the first Data come in a train from is a cache nearby.
 // The longer RTT of the path behind it, which no tag tells apart, does not end slow
 // start, and that path is not taken for full.
