@@ -284,3 +284,77 @@ func TestLostTrialsAskNobodyElse(t *testing.T) {
 		})
 	}
 }
+
+// TestNacksAreNoAnswer: what a next hop has swallowed goes elsewhere when it is due,
+// even if the next hop goes on refusing others.
+func TestNacksAreNoAnswer(t *testing.T) {
+	r := recorder(t, "evidence~1000")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Segments: 40})
+	r.At(999*ms, func() { a.Silent = true })
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1, Start: time.Second})
+	r.At(1001*ms, func() { a.Silent, a.Nacks = false, ndn.NackCongestion })
+	r.AddConsumer(strategytest.Consumer{Every: 2 * ms, Start: 1002 * ms})
+	r.Run(2 * time.Second)
+	if len(con.Arrivals) != 1 || con.Arrivals[0].RTT > 51*ms {
+		t.Errorf("%+v", con.Arrivals)
+	}
+}
+
+// TestShortLivesAsEvidence: an Interest that ends before it could be answered, or that
+// was lost alone, says nothing of a next hop; one that has waited says it once.
+func TestShortLivesAsEvidence(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 100 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 100 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 1})
+	r.AddConsumer(strategytest.Consumer{Every: 5 * ms, Lifetime: 60 * ms, Start: 500 * ms})
+	r.Run(3 * time.Second)
+	if s := r.Share(a, 0, 3*time.Second); s != 1 {
+		t.Errorf("share of a %v with Interests that live shorter than a round trip", s)
+	}
+
+	r = recorder(t)
+	a = r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Segments: 1005, Every: ms}) // answered until 1024 ms
+	r.At(998500*time.Microsecond, func() { a.Silent = true })
+	r.AddConsumer(strategytest.Consumer{Segments: 5, Window: 5, Start: 998600 * time.Microsecond, Lifetime: 28 * ms})
+	r.At(998700*time.Microsecond, func() { a.Silent = false })
+	r.AddConsumer(strategytest.Consumer{Segments: 5, Window: 5, Start: 1030 * ms})
+	r.Run(1100 * ms)
+	if n := r.Count(b, 0, 1100*ms); n > 0 {
+		t.Errorf("%d Interests elsewhere after five were lost among others", n)
+	}
+
+	r = recorder(t)
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Silent: true})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 2, Window: 2, Lifetime: 600 * ms})
+	r.Run(time.Second)
+	rep, _, _ := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0))
+	if c := rep.Rows[0].Cells; c[1] != 2 || c[2] != 0 {
+		t.Errorf("two Interests are %v unanswered, down %v", c[1], c[2])
+	}
+}
+
+// TestSecondRepetitionGoesElsewhere: a next hop that answers others gets an Interest
+// twice and no more, while there is another one.
+func TestSecondRepetitionGoesElsewhere(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Loss: .5})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1000, Every: 2 * ms, Resend: 100 * ms})
+	r.Run(5 * time.Second)
+	times := make(map[string]int)
+	for _, s := range r.Sends {
+		if s.Hop == a {
+			if times[string(s.Name)]++; times[string(s.Name)] == 3 {
+				t.Fatalf("for the third time %v", s)
+			}
+		}
+	}
+	if len(con.Arrivals) != 1000 || con.Resent < 300 {
+		t.Errorf("%d arrivals, %d repeated", len(con.Arrivals), con.Resent)
+	}
+}

@@ -144,20 +144,17 @@ func (f *failover) Interest(c *strategy.Context, ev *strategy.Interest) {
 			st.line = nil
 		}
 	}
-	to, ok := f.forward(c, st, ev.Retransmission, true)
-	if !ok {
-		if ev.New {
-			c.Nack(ev.In, ndn.NackNoRoute)
-		}
-		return
+	if f.forward(c, st, ev.Retransmission, true) {
+		f.probe(c, st)
+	} else if ev.New {
+		c.Nack(ev.In, ndn.NackNoRoute)
 	}
-	f.probe(c, st, to)
 }
 
 // forward sends to the best next hop that this Interest has not been sent to.
 // again allows those that it has, the one used longest ago first. retry allows
 // the very same one if it has answered others since.
-func (f *failover) forward(c *strategy.Context, st *prefix, retry, again bool) (ndn.FaceID, bool) {
+func (f *failover) forward(c *strategy.Context, st *prefix, retry, again bool) bool {
 	hops := c.Candidates()
 	for i := range hops {
 		h := st.Of(hops[i].Face)
@@ -169,7 +166,7 @@ func (f *failover) forward(c *strategy.Context, st *prefix, retry, again bool) (
 			continue
 		}
 		if f.send(c, st, &hops[i], "cheapest that answers") {
-			return hops[i].Face, true
+			return true
 		}
 	}
 	// Only next hops that are down or were tried remain.
@@ -181,10 +178,10 @@ func (f *failover) forward(c *strategy.Context, st *prefix, retry, again bool) (
 			}
 		}
 		if best < 0 {
-			return 0, false
+			return false
 		}
 		if f.send(c, st, &hops[best], "none is left that answers") {
-			return hops[best].Face, true
+			return true
 		}
 		refused |= 1 << best
 	}
@@ -227,7 +224,7 @@ func (f *failover) silentAt(h *hop) ndn.Time {
 }
 
 // probe sends a copy to one next hop that is down and due for a trial.
-func (f *failover) probe(c *strategy.Context, st *prefix, used ndn.FaceID) {
+func (f *failover) probe(c *strategy.Context, st *prefix) {
 	if st.down == 0 {
 		return
 	}
@@ -235,7 +232,7 @@ func (f *failover) probe(c *strategy.Context, st *prefix, used ndn.FaceID) {
 	for i := range hops {
 		face := hops[i].Face
 		h := st.Of(face)
-		if !h.down || h.retryAt > now || face == used || c.Out(face) != nil {
+		if !h.down || h.retryAt > now || c.Out(face) != nil {
 			continue
 		}
 		if c.Traced() {
@@ -271,7 +268,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 	if o == nil || o.Failed {
 		return
 	}
-	if h.heard > e.armed && f.silentAt(h) > c.Now() {
+	if h.heard > e.armed {
 		f.watch(c, e, e.watched, h)
 		return
 	}
@@ -297,7 +294,7 @@ func (f *failover) queue(c *strategy.Context, st *prefix, s *strategy.Spread, of
 
 // turn sends an Interest whose turn it is.
 func (f *failover) turn(c *strategy.Context, st *prefix, e *entry, isNew bool) {
-	if _, ok := f.forward(c, st, e.retry, e.again); ok || !isNew && e.Later(c, tagTurn) {
+	if f.forward(c, st, e.retry, e.again) || !isNew && e.Later(c, tagTurn) {
 		return
 	}
 	if isNew || c.QueueFull() && !c.PendingOut() {
@@ -351,7 +348,7 @@ func (f *failover) resend(c *strategy.Context, st *prefix, refused ndn.FaceID) {
 		c.PassNacks()
 		return
 	}
-	if _, ok := f.forward(c, st, false, false); ok {
+	if f.forward(c, st, false, false) {
 		return
 	}
 	e.retry, e.again = false, false

@@ -97,20 +97,20 @@ func TestQueuedInterests(t *testing.T) {
 // next hop that is dead and not known to be, or waits for its turn.
 func TestChangeDuringAFailure(t *testing.T) {
 	for name, x := range map[string]struct {
-		die  func(*strategytest.Hop)
-		most time.Duration
+		die          func(*strategytest.Hop)
+		change, most time.Duration
 	}{
 		// The new instance knows no round-trip time.
-		"black hole": {func(h *strategytest.Hop) { h.Silent = true }, 250*ms + 25*ms},
-		"kill":       {func(h *strategytest.Hop) { h.Down() }, 25 * ms},
+		"black hole": {func(h *strategytest.Hop) { h.Silent = true }, 1200 * ms, 250*ms + 25*ms},
+		"kill":       {func(h *strategytest.Hop) { h.Down() }, 1005 * ms, 25 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := recorder(t)
+			r := recorder(t, "floor~1000") // so that it has not noticed by then
 			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
 			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
 			con := r.AddConsumer(strategytest.Consumer{Window: 50})
 			r.At(time.Second, func() { x.die(a) })
-			r.At(1005*ms, func() {
+			r.At(x.change, func() {
 				f := Factory()
 				full := f.FullName().AppendGeneric("evidence~5")
 				if _, err := r.Shard().SetStrategy(r.Time(r.Now()), nil, full); err != nil {
@@ -186,6 +186,32 @@ func TestNewInLineAreNoHop(t *testing.T) {
 	}
 	if _, _, ok := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0)); !ok || waited == 0 || s.nobody {
 		t.Errorf("%d waited, state of no next hop: %v", waited, s.nobody)
+	}
+}
+
+// TestFacesThatGoAreForgotten: nothing is kept about a face that came up once and is
+// gone.
+func TestFacesThatGoAreForgotten(t *testing.T) {
+	f, st := Factory(), (*failover)(nil)
+	f.New = func(v strategy.Values) (strategy.Strategy, error) {
+		s, err := parse(v)
+		st = s.(*failover)
+		return s, err
+	}
+	r, err := strategytest.New(1, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		h := r.AddHop(strategytest.Hop{Cost: uint64(i)})
+		h.Down()
+		h.Up()
+		if i > 0 {
+			h.Remove()
+		}
+	}
+	if len(st.raised) != 1 {
+		t.Errorf("%d faces are remembered", len(st.raised))
 	}
 }
 

@@ -104,12 +104,16 @@ func TestHopAfterSilence(t *testing.T) {
 func TestOldWaitsAreNoSilence(t *testing.T) {
 	for _, f := range []strategy.Factory{bestpath.Factory(), failover.Factory()} {
 		for name, x := range map[string]struct {
-			lifetime time.Duration
-			then     func(a *strategytest.Hop, r *strategytest.Recorder)
+			lifetime, resend time.Duration
+			then             func(a *strategytest.Hop, r *strategytest.Recorder)
 		}{
-			"down and up": {0, func(a *strategytest.Hop, r *strategytest.Recorder) { a.Down(); r.At(1003*ms, a.Up) }},
-			"up late":     {0, func(a *strategytest.Hop, r *strategytest.Recorder) { a.Down(); r.At(1500*ms, a.Up) }},
-			"lost": {22 * ms, func(a *strategytest.Hop, r *strategytest.Recorder) {
+			"down and up": {0, 0, func(a *strategytest.Hop, r *strategytest.Recorder) { a.Down(); r.At(1003*ms, a.Up) }},
+			"up late":     {0, 0, func(a *strategytest.Hop, r *strategytest.Recorder) { a.Down(); r.At(1500*ms, a.Up) }},
+			"lost": {22 * ms, 0, func(a *strategytest.Hop, r *strategytest.Recorder) {
+				a.Silent = true
+				r.At(1100*ms, func() { a.Silent = false })
+			}},
+			"lost and repeated": {0, 25 * ms, func(a *strategytest.Hop, r *strategytest.Recorder) {
 				a.Silent = true
 				r.At(1100*ms, func() { a.Silent = false })
 			}},
@@ -121,7 +125,7 @@ func TestOldWaitsAreNoSilence(t *testing.T) {
 			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
 			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
 			r.AddConsumer(strategytest.Consumer{Window: 1, Segments: 40}) // teaches the round-trip time
-			r.AddConsumer(strategytest.Consumer{Window: 2, Segments: 2, Start: 990 * ms, Lifetime: x.lifetime})
+			r.AddConsumer(strategytest.Consumer{Window: 2, Segments: 2, Start: 990 * ms, Lifetime: x.lifetime, Resend: x.resend})
 			r.At(999*ms, func() { x.then(a, r) })
 			from := 2 * time.Second
 			if name == "down and up" {
