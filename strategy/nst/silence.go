@@ -119,7 +119,7 @@ func (n *nst) Timer(c *strategy.Context, ev *strategy.Timer) {
 		p.spread, p.place = &st.spread, st.spread.Join(now, n.silence.Failure(c, p.face, &l.rtt, l.last))
 		p.Watch(c, 0, tagCount)
 	case tagCount:
-		if !n.leave(c, st, p.face, l) {
+		if !n.leave(c, st, p.face, l) || c.Barred(n.object(c).replica) {
 			n.watch(c, &p.watch, p.face, l)
 			return
 		}

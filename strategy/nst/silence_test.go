@@ -271,6 +271,84 @@ func TestRepetitionsAreEvidence(t *testing.T) {
 	}
 }
 
+// TestShortLivesAsEvidence: an Interest that ends before it could be answered, or that
+// was lost alone, says nothing of a replica; one that has waited says it once.
+func TestShortLivesAsEvidence(t *testing.T) {
+	short := func(n int, d time.Duration) strategytest.Consumer {
+		return strategytest.Consumer{Segments: n, Window: n, Start: 1001 * ms, Lifetime: d}
+	}
+	for name, x := range map[string]struct {
+		rtt    time.Duration
+		cons   []strategytest.Consumer
+		silent []time.Duration // for a moment
+	}{
+		"nothing is known yet": {300 * ms, []strategytest.Consumer{
+			{Segments: 1, Start: sec}, short(8, 100*ms), {Segments: 1, Start: 1200 * ms}}, nil},
+		"shorter than a round trip": {200 * ms, []strategytest.Consumer{
+			{Segments: 4}, short(8, 150*ms), {Segments: 1, Start: 1200 * ms}}, []time.Duration{1200 * ms}},
+		"lost alone": {20 * ms, []strategytest.Consumer{
+			{Segments: 1006, Every: ms}, short(5, 28*ms), {Segments: 1, Start: 1080 * ms}}, []time.Duration{1001 * ms, 1080 * ms}},
+		"counted already": {20 * ms, []strategytest.Consumer{{Segments: 10}, short(2, 200*ms)}, []time.Duration{1001 * ms}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: x.rtt})
+			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: x.rtt})
+			for _, c := range append(x.cons, strategytest.Consumer{Segments: 10, Start: 1800 * ms}) {
+				r.AddConsumer(c)
+			}
+			for _, at := range x.silent {
+				r.At(at-100*time.Microsecond, func() { a.Loss = 1 })
+				r.At(at+100*time.Microsecond, func() { a.Loss = 0 })
+			}
+			r.Run(3 * sec)
+			wantAll(t, r, a, 0, 3*sec)
+		})
+	}
+}
+
+// TestReplicaThatAsks: what an object's replica asks for itself goes to another one,
+// once, whether that refuses, swallows or answers it, and the object stays.
+func TestReplicaThatAsks(t *testing.T) {
+	for name, b := range map[string]strategytest.Hop{
+		"answers":  {RTT: 20 * ms},
+		"no route": {RTT: 20 * ms, Nacks: ndn.NackNoRoute},
+		"silent":   {Silent: true},
+		"full":     {Refuse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t)
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			b.Cost = 2
+			other := r.AddHop(b)
+			con := r.AddConsumer(strategytest.Consumer{Object: "o", Window: 4})
+			const n = 10
+			for i := range n {
+				r.At(sec+time.Duration(i)*10*ms, func() {
+					var p ndn.Packet
+					name := ndn.MustName("/p/o").AppendNumber(ndn.TypeSegment, uint64(1<<30+i))
+					w := ndn.AppendInterest(nil, &ndn.InterestFields{Name: name, Nonce: uint32(1<<30 + i), Lifetime: 4 * sec})
+					if err := p.Parse(w, &ndn.LpFields{}); err != nil {
+						t.Fatal(err)
+					}
+					r.Shard().Receive(r.Time(r.Now()), a.Face(), &p)
+				})
+			}
+			r.Run(10 * sec)
+			want := n
+			if b.Refuse {
+				want = 0
+			}
+			if k := r.Count(other, 0, 10*sec); k != want || con.Gap(0, 10*sec) > 20*ms {
+				t.Errorf("%d Interests to the other one, want %d; gap %v", k, want, con.Gap(0, 10*sec))
+			}
+			if k := r.Refused[strategy.RefusedQueue]; k > n*8 {
+				t.Errorf("%d were refused", k)
+			}
+		})
+	}
+}
+
 // spy looks at what is kept about next hops.
 type spy struct {
 	*nst

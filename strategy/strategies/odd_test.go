@@ -154,7 +154,7 @@ func TestShortLivedInterests(t *testing.T) {
 		case "best-route", "random":
 			continue // which measure nothing
 		}
-		for _, every := range []time.Duration{10 * ms, 300 * ms} {
+		for _, every := range []time.Duration{10 * ms, 300 * ms, 600 * ms} {
 			r, err := strategytest.New(1, f)
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestShortLivedInterests(t *testing.T) {
 			r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms, Silent: true})
 			r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 30 * ms})
 			con := r.AddConsumer(strategytest.Consumer{Every: every, Lifetime: 150 * ms})
-			r.Run(30 * time.Second)
+			r.Run(60 * time.Second)
 			if n := con.Sent - len(con.Arrivals); n > con.Sent/10 {
 				t.Errorf("%s, one in %v: %d of %d are lost", f.Name, every, n, con.Sent)
 			}
