@@ -192,7 +192,7 @@ func (n *nst) turn(c *strategy.Context, st *nodes, p *pending, l *life) {
 // is the replica that is being waited for, it is watched on.
 func (n *nst) again(c *strategy.Context, st *nodes, p *pending, isNew bool) {
 	refusal := strategy.RefusedNoFace
-	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil && !c.Barred(o.replica) {
+	if o := n.object(c); !c.PendingOut() || c.Out(o.replica) == nil {
 		refusal = n.forward(c, st, p, o)
 	}
 	switch {
