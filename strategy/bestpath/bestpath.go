@@ -377,7 +377,7 @@ func (b *bestPath) send(c *strategy.Context, st *paths, to ndn.FaceID, r strateg
 	wait := b.silentAt(p, now).Sub(now)
 	if c.Out(to).Sends > 1 { // one timer is enough, however often it is repeated
 		e := b.entries.Get(c)
-		e.of, e.stuck = to, false
+		e.stuck = false
 		e.Watch(c, wait, tagWatch)
 		return true
 	}

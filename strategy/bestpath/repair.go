@@ -68,7 +68,7 @@ func (b *bestPath) Timer(c *strategy.Context, ev *strategy.Timer) {
 	}
 	switch ev.Tag {
 	case tagWatch:
-		b.look(c, st, e.of)
+		b.look(c, st)
 	case tagPlace:
 		st.line = e.spread
 		p := st.hops.Of(e.of)
@@ -91,30 +91,28 @@ func (b *bestPath) late(c *strategy.Context, st *paths, face ndn.FaceID) {
 		b.lost(c, p, face)
 	}
 	if len(c.Ins()) > 0 && !b.entries.Get(c).Queued() {
-		b.look(c, st, face)
+		b.look(c, st)
 	}
 }
 
-// look sends an Interest again if it waits at a silent path, or watches on.
-func (b *bestPath) look(c *strategy.Context, st *paths, face ndn.FaceID) {
-	now, sent := c.Now(), ndn.Time(0)
+// look sends an Interest again if all paths that it waits at are silent, or watches on
+// until the last of them is.
+func (b *bestPath) look(c *strategy.Context, st *paths) {
+	last, of := ndn.Time(0), ndn.FaceID(0)
 	for i := range c.Outs() {
-		o := &c.Outs()[i]
-		if o.Face == face {
-			sent = o.SentAt
-		} else if p := st.hops.Find(o.Face); o.Pending(now) && p != nil && b.silentAt(p, o.SentAt) > now {
-			return // that one may answer, and is looked at in its turn
+		if o := &c.Outs()[i]; !o.Failed {
+			if at := b.silentAt(st.hops.Of(o.Face), o.SentAt); of == 0 || at > last {
+				last, of = at, o.Face
+			}
 		}
 	}
-	p := st.hops.Of(face)
-	if wait := b.silentAt(p, sent).Sub(now); wait > 0 {
+	if wait := last.Sub(c.Now()); wait > 0 {
 		e := b.entries.Get(c)
-		e.of = face
+		e.of = of
 		e.Watch(c, wait, tagWatch)
-		return
+	} else if of != 0 {
+		b.queue(c, &st.spread, st, of, false)
 	}
-	p.waits = 0
-	b.queue(c, &st.spread, st, face, false)
 }
 
 // queue sends an Interest again when its turn comes among all of a spread.
@@ -156,7 +154,7 @@ func (b *bestPath) NextHop(c *strategy.Context, ev *strategy.NextHop) {
 	switch {
 	case e.Queued():
 		e.again = e.again || !down
-	case !c.PendingOut() || !down && e.stuck:
+	case !c.PendingOut() || e.stuck:
 		b.queue(c, &b.killed, st, ev.Face, !down)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ndnpop/ndn"
 	"ndnpop/strategy"
 	"ndnpop/strategy/strategytest"
 )
@@ -82,6 +83,85 @@ func TestProbeOfASilentPathIsNoFailure(t *testing.T) {
 	}
 	if len(timers) > 0 {
 		t.Errorf("%d sent again: %v …", len(timers), timers[0])
+	}
+}
+
+// TestCopyIsSilentToo: what a path and the copy for another one have swallowed goes to
+// a third one, also when the other refused the copy, and when another instance takes over.
+func TestCopyIsSilentToo(t *testing.T) {
+	for name, x := range map[string]struct {
+		b      strategytest.Hop
+		change bool
+		gap    time.Duration
+	}{
+		"silent":           {strategytest.Hop{}, false, 120 * ms},
+		"refuses":          {strategytest.Hop{Nacks: ndn.NackNoRoute}, false, 120 * ms},
+		"another instance": {strategytest.Hop{}, true, 450 * ms}, // no round-trip time is known
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder(t, 1, "probe-share~100", "probe-max~10000")
+			x.b.Name, x.b.Cost, x.b.RTT = "b", 2, 20*ms
+			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+			b := r.AddHop(x.b)
+			con := r.AddConsumer(strategytest.Consumer{Every: 2 * ms})
+			// Not before, so that no copy goes there.
+			c := r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 20 * ms, NoRoute: true})
+			r.At(sec, func() { a.Silent, b.Silent = true, b.Nacks == 0 })
+			r.At(1021*ms, func() {
+				c.SetCost(3)
+				if x.change {
+					f := Factory()
+					if _, err := r.Shard().SetStrategy(r.Time(r.Now()), nil, f.FullName().AppendGeneric("hold~400")); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			r.Run(2500 * ms)
+			arrived := make(map[uint64]bool)
+			for _, y := range con.Arrivals {
+				arrived[y.Segment] = true
+				if y.RTT > x.gap {
+					t.Fatalf("%d after %v", y.Segment, y.RTT)
+				}
+			}
+			for i := range uint64(900) {
+				if !arrived[i] {
+					t.Fatalf("%d did not arrive", i)
+				}
+			}
+		})
+	}
+}
+
+// TestUpAsksNobodyElse: while the path in use answers, what is outstanding there goes
+// to no other one that comes up.
+func TestUpAsksNobodyElse(t *testing.T) {
+	r := recorder(t, 1, "probe-share~0", "probe-min~0")
+	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	r.AddConsumer(strategytest.Consumer{Window: 50})
+	b.Down()
+	r.At(sec, b.Up)
+	r.Run(2 * sec)
+	if n := r.Count(b, 0, 2*sec); n > 0 {
+		t.Errorf("%d copies", n)
+	}
+}
+
+// TestDownAndUpAtOnce: that a path did not answer while its face was down is no silence
+// soon after.
+func TestDownAndUpAtOnce(t *testing.T) {
+	r := recorder(t, 1, "probe-share~0", "probe-min~0")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	c := r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 1})
+	r.At(1019*ms, func() { b.Down(); c.Down(); a.Down() })
+	r.At(1020*ms, a.Up)
+	r.At(1021*ms, func() { b.Up(); c.Up() })
+	r.Run(1500 * ms)
+	if n := r.Count(b, 0, 1500*ms) + r.Count(c, 0, 1500*ms); n > 0 || con.Gap(900*ms, 1500*ms) > 60*ms {
+		t.Errorf("%d to others, gap %v", n, con.Gap(900*ms, 1500*ms))
 	}
 }
 
