@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ndnpop/ndn"
-	"ndnpop/strategy"
 	"ndnpop/strategy/strategytest"
 )
 
@@ -162,23 +161,5 @@ func TestDownAndUpAtOnce(t *testing.T) {
 	r.Run(1500 * ms)
 	if n := r.Count(b, 0, 1500*ms) + r.Count(c, 0, 1500*ms); n > 0 || con.Gap(900*ms, 1500*ms) > 60*ms {
 		t.Errorf("%d to others, gap %v", n, con.Gap(900*ms, 1500*ms))
-	}
-}
-
-// TestFullQueueIsTriedAgain: what the other path's face does not take goes there a
-// little later; then the consumer is told.
-func TestFullQueueIsTriedAgain(t *testing.T) {
-	r := recorder(t, 1, "probe-share~0", "probe-min~0")
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms, Refuse: true})
-	con := r.AddConsumer(strategytest.Consumer{Window: 10})
-	r.At(sec, a.Down)
-	r.At(1040*ms, func() { b.Refuse = false })
-	r.Run(1100 * ms)
-	if gap := con.Gap(900*ms, 1100*ms); gap > 100*ms || con.Lost > 0 || len(con.Nacks) > 0 {
-		t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
-	}
-	if n := r.Refused[strategy.RefusedQueue]; n == 0 {
-		t.Error("nothing was refused")
 	}
 }

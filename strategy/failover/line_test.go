@@ -4,92 +4,36 @@ import (
 	"testing"
 	"time"
 
-	"ndnpop/ndn"
 	"ndnpop/strategy"
 	"ndnpop/strategy/strategytest"
 )
 
+// TestOutstandingIsResentAsItWasSent: what has been swallowed goes elsewhere within the
+// round-trip time of the silent next hop, evenly.
 func TestOutstandingIsResentAsItWasSent(t *testing.T) {
-	kill := func(h *strategytest.Hop) { h.Down() }
-	for name, x := range map[string]struct {
-		die  func(*strategytest.Hop)
-		late time.Duration
-	}{
-		"black hole":       {func(h *strategytest.Hop) { h.Silent = true }, 0},
-		"kill":             {kill, 0},
-		"kill in a daemon": {kill, 50 * time.Microsecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := recorder(t)
-			r.Late = x.late
-			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-			con := r.AddConsumer(strategytest.Consumer{Window: 50})
-			r.At(time.Second, func() { x.die(a) })
-			r.Run(1100 * ms)
-			strategytest.CheckNonces(t, r)
-			var at []time.Duration
-			for _, s := range r.Sends {
-				if s.Hop == b && s.Again {
-					if s.Event != "Timer" && len(at) > 0 || s.Why == "" {
-						t.Errorf("%v", s)
-					}
-					at = append(at, s.At)
-				}
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 50})
+	r.At(time.Second, func() { a.Silent = true })
+	r.Run(1100 * ms)
+	strategytest.CheckNonces(t, r)
+	var at []time.Duration
+	for _, s := range r.Sends {
+		if s.Hop == b && s.Again {
+			if s.Event != "Timer" || s.Why == "" {
+				t.Errorf("%v", s)
 			}
-			// All within the round-trip time of the dead next hop, evenly.
-			if len(at) != 50 {
-				t.Fatalf("%d re-sends", len(at))
-			}
-			for i := 1; i < 50; i++ {
-				if d := at[i] - at[i-1]; d < 300*time.Microsecond || d > 500*time.Microsecond {
-					t.Errorf("re-send %d %v after the one before", i, d)
-				}
-			}
-			if con.Lost > 0 {
-				t.Error("lost")
-			}
-		})
+			at = append(at, s.At)
+		}
 	}
-}
-
-// TestQueuedInterests: what happens while Interests wait for their turn to be
-// sent again.
-func TestQueuedInterests(t *testing.T) {
-	for name, x := range map[string]struct {
-		then func(a, b *strategytest.Hop, con *strategytest.Consumer)
-		most int // Interests that were sent again
-	}{
-		"the other dies too": {func(a, b *strategytest.Hop, _ *strategytest.Consumer) { b.Down(); a.Up() }, 80},
-		"the first comes up": {func(a, b *strategytest.Hop, _ *strategytest.Consumer) { a.Up() }, 51},
-		"the consumer asks again": {func(_, _ *strategytest.Hop, c *strategytest.Consumer) {
-			for i := range uint64(3000) {
-				c.Repeat(i)
-			}
-		}, 51},
-		"the route goes": {func(a, b *strategytest.Hop, _ *strategytest.Consumer) { a.RemoveRoute() }, 51},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := recorder(t)
-			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-			con := r.AddConsumer(strategytest.Consumer{Window: 50})
-			r.At(time.Second, a.Down)
-			r.At(1010*ms, func() { x.then(a, b, con) })
-			r.Run(2 * time.Second)
-			if con.Lost > 0 || len(con.Nacks) > 0 || con.Gap(1050*ms, 2*time.Second) > 21*ms {
-				t.Errorf("%d lost, Nacks %v, gap %v", con.Lost, con.Nacks, con.Gap(1100*ms, 2*time.Second))
-			}
-			again := 0
-			for _, s := range r.Sends {
-				if s.Again {
-					again++
-				}
-			}
-			if again < 49 || again > x.most {
-				t.Errorf("%d sent again", again)
-			}
-		})
+	if len(at) != 50 || con.Lost > 0 {
+		t.Fatalf("%d sent again, %d lost", len(at), con.Lost)
+	}
+	for i := 1; i < 50; i++ {
+		if d := at[i] - at[i-1]; d < 300*time.Microsecond || d > 500*time.Microsecond {
+			t.Errorf("%d %v after the one before", i, d)
+		}
 	}
 }
 
@@ -257,56 +201,6 @@ func TestFailuresOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestFullQueueIsTriedAgain: what the other path's face does not take goes there a
-// little later, and not for ever.
-func TestFullQueueIsTriedAgain(t *testing.T) {
-	for name, die := range map[string]func(*strategytest.Hop){
-		"kill":       func(h *strategytest.Hop) { h.Down() },
-		"black hole": func(h *strategytest.Hop) { h.Silent = true },
-		"no route":   func(h *strategytest.Hop) { h.Nacks = ndn.NackNoRoute },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := recorder(t)
-			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-			con := r.AddConsumer(strategytest.Consumer{Segments: 50, Window: 50, Start: time.Second})
-			warm := r.AddConsumer(strategytest.Consumer{Window: 4, Segments: 20})
-			at := 1005 * ms
-			if name == "no route" {
-				at = 999 * ms // what is asked from then on
-			}
-			r.At(at, func() { die(a); b.Refuse = true })
-			r.At(1060*ms, func() { b.Refuse = false })
-			r.Run(2 * time.Second)
-			if n := len(con.Arrivals); n != 50 || len(con.Nacks) > 0 || len(warm.Arrivals) != 20 {
-				t.Errorf("%d arrivals, Nacks %v", n, con.Nacks)
-			}
-			if gap := con.Gap(time.Second, 1200*ms); gap > 120*ms {
-				t.Errorf("gap %v", gap)
-			}
-			// For ever.
-			last := r.AddConsumer(strategytest.Consumer{Object: "o", Segments: 1, Start: 8 * time.Second})
-			before := 0
-			r.AddConsumer(strategytest.Consumer{Segments: 300, Every: 10 * ms, Start: 2 * time.Second}) // which brings a back
-			r.At(2*time.Second, func() { a.Silent, a.Nacks = false, 0; a.Up() })
-			r.At(7999*ms, func() {
-				b.Refuse, before = true, r.Refused[strategy.RefusedQueue]
-				if name == "no route" {
-					die(a)
-				}
-			})
-			r.At(8005*ms, func() { die(a) })
-			r.Run(15 * time.Second)
-			if n := r.Refused[strategy.RefusedQueue] - before; n == 0 || n > 8 {
-				t.Errorf("tried %d times", n)
-			}
-			if name != "black hole" && (len(last.Nacks) != 1 || last.Nacks[0] != ndn.NackCongestion) {
-				t.Errorf("Nacks %v", last.Nacks)
-			}
-		})
-	}
-}
-
 func TestRefusingQueue(t *testing.T) {
 	r := recorder(t)
 	r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms, Refuse: true})
@@ -315,37 +209,6 @@ func TestRefusingQueue(t *testing.T) {
 	r.Run(time.Second)
 	if b.Served() != 10 || r.Refused[strategy.RefusedQueue] != 10 {
 		t.Errorf("served %d, refused %v", b.Served(), r.Refused)
-	}
-}
-
-// TestUpDoesNotStartTheLineAnew: a face that comes up changes where Interests go
-// that wait for their turn, not when.
-func TestUpDoesNotStartTheLineAnew(t *testing.T) {
-	r := recorder(t)
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-	r.AddConsumer(strategytest.Consumer{Window: 50})
-	r.At(time.Second, a.Down)
-	r.At(1015*ms, a.Up)
-	r.Run(2 * time.Second)
-	last, n := time.Duration(0), 0
-	for _, s := range r.Sends {
-		if s.Again {
-			last, n = s.At, n+1
-		}
-	}
-	if n < 50 || n > 51 || last > 1020*ms {
-		t.Errorf("%d sent again, the last at %v", n, last)
-	}
-	// What waits for the only next hop goes there when it is up again.
-	r = recorder(t)
-	a = r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-	con := r.AddConsumer(strategytest.Consumer{Window: 50})
-	r.At(time.Second, a.Down)
-	r.At(1010*ms, a.Up)
-	r.Run(2 * time.Second)
-	if gap := con.Gap(990*ms, 1100*ms); gap > 45*ms || con.Lost+len(con.Nacks) > 0 || len(con.Arrivals) < 2300 {
-		t.Errorf("gap %v, %d lost, Nacks %v, %d arrivals", gap, con.Lost, con.Nacks, len(con.Arrivals))
 	}
 }
 
@@ -368,19 +231,5 @@ func TestShorterPathIsNotSlowedDown(t *testing.T) {
 				t.Errorf("%s, window %d: %d Interests in a second, %d lost", name, window, n, con.Lost)
 			}
 		}
-	}
-}
-
-// TestFaceThatComesUpGetsWhatIsPending: also what has had its turn while there was
-// nobody to go to.
-func TestFaceThatComesUpGetsWhatIsPending(t *testing.T) {
-	r := recorder(t)
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 10 * ms})
-	con := r.AddConsumer(strategytest.Consumer{Window: 4})
-	r.At(time.Second, a.Down)
-	r.At(1500*ms, a.Up)
-	r.Run(2 * time.Second)
-	if gap := con.Gap(900*ms, 2*time.Second); gap > 520*ms || con.Lost+len(con.Nacks) > 0 {
-		t.Errorf("gap %v, %d lost, Nacks %v", gap, con.Lost, con.Nacks)
 	}
 }

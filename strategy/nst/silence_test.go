@@ -214,34 +214,6 @@ func TestLongerPathIsNotSilent(t *testing.T) {
 	}
 }
 
-// TestReplicaThatGoesIsLeftInTurn: what was outstanding there goes elsewhere over
-// a round-trip time, however late a daemon's timers are.
-func TestReplicaThatGoesIsLeftInTurn(t *testing.T) {
-	for _, late := range []time.Duration{0, 50 * time.Microsecond} {
-		r := recorder(t)
-		r.Late = late
-		a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-		b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-		con := r.AddConsumer(strategytest.Consumer{Window: 50})
-		r.At(sec, a.Down)
-		r.Run(1100 * ms)
-		var at []time.Duration
-		for _, s := range r.Sends {
-			if s.Hop == b && s.Again {
-				at = append(at, s.At)
-			}
-		}
-		if len(at) != 50 || con.Lost > 0 {
-			t.Fatalf("%d sent again, %d lost", len(at), con.Lost)
-		}
-		for i := 1; i < 50; i++ {
-			if d := at[i] - at[i-1]; d < 300*time.Microsecond || d > 500*time.Microsecond {
-				t.Errorf("timers %v late: %d %v after the one before", late, i, d)
-			}
-		}
-	}
-}
-
 // TestOneInterestIsNoEvidence: however long a single Interest waits, it is one.
 func TestOneInterestIsNoEvidence(t *testing.T) {
 	r := recorder(t)
@@ -387,77 +359,6 @@ func TestNewInLineAreNoHop(t *testing.T) {
 	}
 	if _, _, ok := r.Shard().StrategyReport(r.Time(r.Now()), con.Name(0)); !ok || waited == 0 || s.nobody {
 		t.Errorf("%d waited, state of no next hop: %v", waited, s.nobody)
-	}
-}
-
-// TestInheritedInTurn: what the strategy before had not sent yet is not sent in
-// one burst by the new one.
-func TestInheritedInTurn(t *testing.T) {
-	r := recorder(t)
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-	b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-	con := r.AddConsumer(strategytest.Consumer{Window: 50})
-	r.At(sec, a.Down)
-	r.At(1001*ms, func() {
-		f := Factory()
-		if _, err := r.Shard().SetStrategy(r.Time(r.Now()), nil, f.FullName().AppendGeneric("evidence~5")); err != nil {
-			t.Fatal(err)
-		}
-	})
-	r.Run(2 * sec)
-	if n := len(con.Nacks) + con.Lost; n > 0 {
-		t.Errorf("%d lost or refused", n)
-	}
-	for at := sec; at < 1100*ms; at += ms {
-		if n := r.Count(b, at, at+ms); n > 3 {
-			t.Errorf("%d in a millisecond at %v", n, at)
-		}
-	}
-	if gap := con.Gap(990*ms, 1200*ms); gap > 35*ms {
-		t.Errorf("gap %v", gap)
-	}
-}
-
-// TestFullQueueIsTriedAgain: what the face of the other replica does not take goes
-// there a little later, and not for ever.
-func TestFullQueueIsTriedAgain(t *testing.T) {
-	for name, die := range map[string]func(*strategytest.Hop){
-		"kill":       func(h *strategytest.Hop) { h.Down() },
-		"black hole": func(h *strategytest.Hop) { h.Silent = true },
-		"no route":   func(h *strategytest.Hop) { h.Nacks = ndn.NackNoRoute },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := recorder(t)
-			a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-			b := r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 20 * ms})
-			con := r.AddConsumer(strategytest.Consumer{Segments: 50, Window: 50, Start: sec})
-			r.AddConsumer(strategytest.Consumer{Window: 4, Segments: 20})
-			at := 1005 * ms
-			if name == "no route" {
-				at = 999 * ms // what is asked from then on
-			}
-			r.At(at, func() { die(a); b.Refuse = true })
-			r.At(1110*ms, func() { b.Refuse = false })
-			r.Run(2 * sec)
-			if n := len(con.Arrivals); n != 50 || len(con.Nacks) > 0 {
-				t.Errorf("%d arrivals, Nacks %v", n, con.Nacks)
-			}
-			if gap := con.Gap(sec, 1300*ms); gap > 200*ms {
-				t.Errorf("gap %v", gap)
-			}
-		})
-	}
-	r := recorder(t)
-	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
-	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, Refuse: true})
-	con := r.AddConsumer(strategytest.Consumer{Segments: 1, Start: sec})
-	r.At(1005*ms, a.Down)
-	r.Run(8 * sec)
-	if n := r.Refused[strategy.RefusedQueue]; n < 2 || n > 8 {
-		t.Errorf("tried %d times", n)
-	}
-	if len(con.Nacks) != 1 || con.Nacks[0] != ndn.NackCongestion {
-		t.Errorf("Nacks %v", con.Nacks)
 	}
 }
 
