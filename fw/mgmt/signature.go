@@ -26,6 +26,7 @@ type signature struct {
 
 var (
 	errNotSigned    = errors.New("the command is not signed")
+	errNoParams     = errors.New("the command is signed but has no application parameters")
 	errParamsDigest = errors.New("the parameters digest in the name is wrong")
 	errSigInfo      = errors.New("malformed signature info")
 	errSigTime      = errors.New("malformed signature time")
@@ -38,6 +39,11 @@ var (
 func commandSignature(i *ndn.Interest) (s signature, covered []byte, err error) {
 	switch {
 	case i.SigInfo != nil && i.SigValue != nil:
+		if i.AppParameters == nil {
+			// Then the signature would cover the name alone, and who has seen a
+			// command of the older form could put any time and nonce beside it.
+			return s, nil, errNoParams
+		}
 		if !digestMatches(i) {
 			return s, nil, errParamsDigest
 		}

@@ -1,6 +1,7 @@
 package mgmt
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
@@ -102,6 +103,51 @@ func TestSignatureInName(t *testing.T) {
 		r := tc.b.response(tc.b.deliver(tc.in, tc.wire))
 		if r.Code != tc.code || !strings.Contains(r.Text, tc.want) {
 			t.Errorf("%s: %d %q, want %d %q", tc.name, r.Code, r.Text, tc.code, tc.want)
+		}
+	}
+}
+
+// Nobody who has seen a command whose signature is in its name can send it once
+// more with a time and nonce of his own in signature elements: of a signed
+// Interest without application parameters these would cover nothing.
+func TestSignatureIsNotMoved(t *testing.T) {
+	wall := time.UnixMilli(1795000000000)
+	admin := newKey(t, "ecdsa", "/admin", wall.Add(time.Hour))
+	b := newBench(t, Config{Localhop: true, Authorize: []Authorization{
+		{Faces: "any", Certificates: []string{"admin"}},
+	}}, map[string][]byte{"admin": admin.cert})
+	raw := b.nameSigned(own(admin), wall, proto.Localhop())
+	if r := b.response(b.deliver(remoteFace, raw)); r.Code != 200 {
+		t.Fatalf("the command itself: %d %s", r.Code, r.Text)
+	}
+	var i ndn.Interest
+	if err := i.Parse(raw); err != nil {
+		t.Fatal(err)
+	}
+	element := func(at int) []byte {
+		c, _ := i.Name.At(at)
+		e, _, err := ndn.NextElement(c.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(e.Value)
+	}
+	info := ndn.AppendTLV(element(-2), 0x26, []byte("a nonce!"))
+	info = ndn.AppendNatTLV(info, 0x28, uint64(b.wall.UnixMilli()))
+	tail := ndn.AppendTLV(nil, ndn.TypeInterestSigInfo, info)
+	tail = ndn.AppendTLV(tail, ndn.TypeInterestSigVal, element(-1))
+	for _, params := range [][]byte{nil, ndn.AppendTL(nil, ndn.TypeAppParameters, 0)} {
+		covered := append(params, tail...)
+		if params == nil {
+			covered = nil // what a forwarder takes for the parameters of such an Interest
+		}
+		sum := sha256.Sum256(covered)
+		name := ndn.AppendTLV(slices.Clone(i.Name.Prefix(-1)), ndn.TypeParamsDigest, sum[:])
+		r := b.response(b.deliver(remoteFace, ndn.AppendInterest(nil, &ndn.InterestFields{
+			Name: name, Nonce: 5, Params: append(params, tail...),
+		})))
+		if r.Code != 403 {
+			t.Errorf("with parameters % x: %d %s", params, r.Code, r.Text)
 		}
 	}
 }
