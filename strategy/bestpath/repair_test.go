@@ -132,6 +132,47 @@ func TestCopyIsSilentToo(t *testing.T) {
 	}
 }
 
+// TestCopyMayAnswer: what is at a silent path, and at another one that may still answer,
+// goes to no third one.
+func TestCopyMayAnswer(t *testing.T) {
+	r := recorder(t, 1, "probe-share~100", "probe-max~10000")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 200 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Every: 2 * ms})
+	r.At(sec, func() { a.Silent = true })
+	r.At(sec+ms, func() { r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 20 * ms}) })
+	r.Run(1900 * ms)
+	for _, s := range r.Sends {
+		last, _ := s.Name.At(-1)
+		if n, _ := last.Number(); s.Hop.Name == "c" && n <= 500 {
+			t.Fatalf("%v", s)
+		}
+	}
+	if con.Gap(900*ms, 1900*ms) > 300*ms {
+		t.Errorf("gap %v", con.Gap(900*ms, 1900*ms))
+	}
+}
+
+// TestNextHopsOneAfterTheOther: what waited for anybody goes to the first that appears,
+// and to no other one while that may answer.
+func TestNextHopsOneAfterTheOther(t *testing.T) {
+	r := recorder(t, 1, "probe-share~0", "probe-min~0")
+	a := r.AddHop(strategytest.Hop{Name: "a", Cost: 1, RTT: 20 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Window: 10})
+	r.At(sec, func() { a.Silent = true })
+	r.At(1500*ms, func() { r.AddHop(strategytest.Hop{Name: "b", Cost: 2, RTT: 200 * ms}) })
+	r.At(1600*ms, func() { r.AddHop(strategytest.Hop{Name: "c", Cost: 3, RTT: 20 * ms}) })
+	r.Run(2 * sec)
+	for _, s := range r.Sends {
+		if s.Hop.Name == "c" && s.Event == "NextHop" {
+			t.Fatalf("%v", s)
+		}
+	}
+	if con.Gap(900*ms, 2*sec) > 780*ms || con.Lost > 0 {
+		t.Errorf("gap %v, %d lost", con.Gap(900*ms, 2*sec), con.Lost)
+	}
+}
+
 // TestUpAsksNobodyElse: while the path in use answers, what is outstanding there goes
 // to no other one that comes up.
 func TestUpAsksNobodyElse(t *testing.T) {

@@ -236,6 +236,18 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
+// TestRepeatedIntoFullQueues: who is being answered is not told that queues are full.
+func TestRepeatedIntoFullQueues(t *testing.T) {
+	r := recorder(t)
+	a := r.AddHop(strategytest.Hop{NoRoute: true, RTT: 500 * ms})
+	con := r.AddConsumer(strategytest.Consumer{Segments: 1, Resend: 100 * ms})
+	r.At(50*ms, func() { a.Refuse = true })
+	r.Run(sec)
+	if len(con.Nacks) > 0 || len(con.Arrivals) != 1 || con.Resent == 0 {
+		t.Errorf("Nacks %v, %d arrivals, %d repeated", con.Nacks, len(con.Arrivals), con.Resent)
+	}
+}
+
 // TestOneNoRouteIsNoFailure: a next hop that has no route to one name and answers
 // others meanwhile is used on.
 func TestOneNoRouteIsNoFailure(t *testing.T) {
