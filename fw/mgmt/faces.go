@@ -42,8 +42,9 @@ func (s *Server) createFace(r *request) proto.ControlResponse {
 	if p.LocalURI != "" {
 		return failure(r, proto.StatusNotAcceptable, "the local URI of a face cannot be chosen")
 	}
-	if m, ok := p.MTU.Get(); ok {
-		spec.MTU = int(min(m, ndn.MaxPacketSize))
+	var reason string
+	if spec.MTU, reason = mtuOf(p, !strings.HasPrefix(scheme, "udp")); reason != "" {
+		return failure(r, proto.StatusNotAcceptable, reason)
 	}
 	update, reason := linkUpdate(p)
 	if reason != "" {
@@ -68,6 +69,20 @@ func (s *Server) createFace(r *request) proto.ControlResponse {
 		}
 	}
 	return success(faceBody(&info))
+}
+
+// mtuOf is the MTU that a command asks for, 0 if none. Streams carry packets
+// whole: what is larger than a smaller MTU could not pass at all.
+func mtuOf(p *proto.ControlParameters, stream bool) (mtu int, reason string) {
+	v, ok := p.MTU.Get()
+	switch {
+	case !ok:
+	case v == 0:
+		return 0, "the mtu must be more than 0"
+	case stream && v < ndn.MaxPacketSize:
+		return 0, "the mtu of a stream cannot be changed"
+	}
+	return int(min(v, ndn.MaxPacketSize)), ""
 }
 
 // faceCode chooses the code of an error of the face table. What is left when
@@ -137,6 +152,7 @@ func (s *Server) updateFace(r *request) proto.ControlResponse {
 	// The body of a refusal holds the fields that were wrong (NFD wiki, "Face
 	// Management", "Update a face").
 	var wrong proto.ControlParameters
+	text := "the face cannot have these properties"
 	if v, ok := p.Persistency.Get(); ok {
 		if v > uint64(face.PersistencyPermanent) {
 			wrong.Persistency = p.Persistency
@@ -145,21 +161,26 @@ func (s *Server) updateFace(r *request) proto.ControlResponse {
 			u.Persistency = &f
 		}
 	}
-	if v, ok := p.MTU.Get(); ok {
-		n := int(min(v, ndn.MaxPacketSize))
+	switch n, reason := mtuOf(p, info.Stream); {
+	case reason != "":
+		wrong.MTU, text = p.MTU, text+": "+reason
+	case n != 0:
 		u.MTU = &n
 	}
 	if u.LocalFields != nil && *u.LocalFields && info.Scope != face.ScopeLocal {
 		wrong.Flags, wrong.Mask = p.Flags, p.Mask
 	}
-	if wrong.Persistency.IsSet() || wrong.Flags.IsSet() {
-		return proto.ControlResponse{Code: proto.StatusConflict, Text: "the face cannot have these properties", Body: &wrong}
+	if fieldsOf(&wrong) != 0 {
+		return proto.ControlResponse{Code: proto.StatusConflict, Text: text, Body: &wrong}
 	}
 	info, err := s.fwd.Faces.UpdateFace(id, u)
 	switch {
 	case errors.Is(err, run.ErrPersistency):
 		return proto.ControlResponse{Code: proto.StatusConflict, Text: err.Error(),
 			Body: &proto.ControlParameters{Persistency: p.Persistency}}
+	case errors.Is(err, run.ErrMTU):
+		return proto.ControlResponse{Code: proto.StatusConflict, Text: err.Error(),
+			Body: &proto.ControlParameters{MTU: p.MTU}}
 	case err != nil:
 		return failure(r, faceCode(err), err.Error())
 	}
@@ -172,6 +193,9 @@ func (s *Server) updateFace(r *request) proto.ControlResponse {
 // destroyFace answers 200 also if there is no such face, as NFD does.
 func (s *Server) destroyFace(r *request) proto.ControlResponse {
 	id := ndn.FaceID(r.params.FaceID.GetOr(0))
+	if id == 0 {
+		return failure(r, proto.StatusBadRequest, "there is no face 0, and the one of the command is not destroyed by it")
+	}
 	if err := s.fwd.Faces.DestroyFace(id); err != nil && !errors.Is(err, run.ErrNoFace) {
 		return failure(r, faceCode(err), err.Error())
 	}

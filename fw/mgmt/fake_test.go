@@ -56,6 +56,7 @@ func newFake() *fake {
 	add(1, "internal://", "internal://", face.ScopeLocal, face.PersistencyPermanent)
 	f.faces[1].LocalFields = true
 	add(localFace, "fd://22", "unix:///run/nfd/nfd.sock", face.ScopeLocal, face.PersistencyOnDemand)
+	f.faces[localFace].Stream = true
 	add(remoteFace, "udp4://192.0.2.9:6363", "udp4://192.0.2.1:6363", face.ScopeNonLocal, face.PersistencyOnDemand)
 	f.faces[remoteFace].ExpiresIn = 90 * time.Second
 	f.cs = run.CSInfo{CapacityBytes: 65536 * packetBytes, Admit: true, Serve: true, Entries: 9, Misses: 53}
@@ -150,6 +151,9 @@ func (f *fake) UpdateFace(id ndn.FaceID, u run.FaceUpdate) (run.FaceInfo, error)
 		i.Persistency = *u.Persistency
 	}
 	if u.MTU != nil {
+		if *u.MTU < 64 {
+			return run.FaceInfo{}, run.ErrMTU
+		}
 		i.MTU = *u.MTU
 	}
 	if u.CongestionMarking != nil {

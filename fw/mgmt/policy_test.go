@@ -81,7 +81,7 @@ func (h hmac) AppendSignature(b, signed []byte) ([]byte, error) {
 func (b *bench) signed(s ndnd.Signer, prefix ndn.Name, module, verb string) []byte {
 	b.t.Helper()
 	b.random++
-	p := proto.Register(ndn.MustName("/a"), 0, 0)
+	p := &proto.ControlParameters{Name: name("/a")} // all that the commands here need
 	wire, err := proto.AppendSignedCommand(nil, prefix, module, verb, p, b.stamper.Stamp(b.wall, b.random), own(s))
 	if err != nil {
 		b.t.Fatal(err)

@@ -419,8 +419,8 @@ func (r *request) decode(i *ndn.Interest, c *command) *proto.ControlResponse {
 		return &proto.ControlResponse{Code: proto.StatusBadRequest, Text: err.Error()}
 	}
 	r.params = params
-	if missing := c.missing(&r.params); missing != "" {
-		resp := failure(r, proto.StatusBadRequest, r.module+"/"+r.verb+" needs "+missing)
+	if wrong := c.wrong(&r.params); wrong != "" {
+		resp := failure(r, proto.StatusBadRequest, r.module+"/"+r.verb+" "+wrong)
 		return &resp
 	}
 	if n, ok := params.Name.Get(); ok && n.Len() > ndn.MaxComponents {

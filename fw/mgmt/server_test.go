@@ -56,6 +56,11 @@ func TestCommandAnswers(t *testing.T) {
 				t.Error("the face was left behind")
 			}
 		}},
+		{"create with an mtu of 0", "faces", "create", params{URI: "udp4://192.0.2.7:6363", MTU: nat(0)}, 406, "more than 0", nil},
+		{"create a stream with an mtu", "faces", "create", params{URI: "tcp4://192.0.2.7:6363", MTU: nat(1400)}, 406, "stream", nil},
+		{"create a stream without a limit", "faces", "create", params{URI: "tcp4://192.0.2.7:6363", MTU: nat(1<<64 - 1)}, 200, "", nil},
+		{"create with a local end", "faces", "create", params{URI: "udp4://192.0.2.7:6363", LocalURI: "udp4://192.0.2.1:6363"}, 406, "local URI", nil},
+		{"create with another persistency", "faces", "create", params{URI: "udp4://192.0.2.7:6363", Persistency: nat(3)}, 406, "", nil},
 		{"update own", "faces", "update", params{Flags: nat(1), Mask: nat(1)}, 200, "", func(t *testing.T, b *bench, body *params) {
 			if body.FaceID.GetOr(0) != uint64(localFace) || body.Flags.GetOr(0) != 5 || !b.f.faces[localFace].LocalFields || !body.Persistency.IsSet() {
 				t.Errorf("%+v", body)
@@ -72,6 +77,16 @@ func TestCommandAnswers(t *testing.T) {
 				t.Errorf("the body names %+v, not what is wrong", body)
 			}
 		}},
+		{"update mtu of 0", "faces", "update", params{FaceID: nat(uint64(remoteFace)), MTU: nat(0)}, 409, "more than 0", wrongMTU(0)},
+		{"update too small an mtu", "faces", "update", params{FaceID: nat(uint64(remoteFace)), MTU: nat(63)}, 409, "out of bounds", wrongMTU(63)},
+		{"update mtu of a stream", "faces", "update", params{MTU: nat(1400)}, 409, "stream", wrongMTU(1400)},
+		{"update two at once", "faces", "update", params{FaceID: nat(uint64(remoteFace)), MTU: nat(0), Persistency: nat(7)}, 409, "", func(t *testing.T, b *bench, body *params) {
+			if fieldsOf(body) != fMTU|fPersistency || b.f.faces[remoteFace].MTU != 8800 {
+				t.Errorf("%+v", body)
+			}
+		}},
+		{"update mask alone", "faces", "update", params{Mask: nat(1)}, 400, "Mask", nil},
+		{"destroy own", "faces", "destroy", params{FaceID: nat(0)}, 400, "face 0", nil},
 		{"destroy", "faces", "destroy", params{FaceID: nat(uint64(remoteFace))}, 200, "", func(t *testing.T, b *bench, body *params) {
 			if body.FaceID.GetOr(0) != uint64(remoteFace) || b.f.faces[remoteFace] != nil {
 				t.Errorf("%+v", body)
@@ -135,6 +150,7 @@ func TestCommandAnswers(t *testing.T) {
 				t.Errorf("%+v", body)
 			}
 		}},
+		{"erase nothing", "cs", "erase", params{Name: name("/a"), Count: nat(0)}, 400, "more than 0", nil},
 		{"erase all of many", "cs", "erase", params{Name: name("/a")}, 200, "", func(t *testing.T, b *bench, body *params) {
 			if body.Count.GetOr(0) != 256 || body.Capacity.GetOr(0) != 256 {
 				t.Errorf("%+v", body)
@@ -170,6 +186,107 @@ func TestCommandAnswers(t *testing.T) {
 				checkFields(t, tc.module+"/"+tc.verb, r.Body)
 			}
 		})
+	}
+}
+
+// wrongMTU checks that a refusal names the MTU that is wrong, and nothing else.
+func wrongMTU(mtu uint64) func(t *testing.T, b *bench, body *proto.ControlParameters) {
+	return func(t *testing.T, _ *bench, body *proto.ControlParameters) {
+		if fieldsOf(body) != fMTU || body.MTU.GetOr(99) != mtu {
+			t.Errorf("%+v", body)
+		}
+	}
+}
+
+// TestFieldsOfCommands: what a command needs and takes is what it does with
+// ndn-cxx (nfd::ControlCommand, request formats); anything else is answered with
+// 400 and changes nothing.
+func TestFieldsOfCommands(t *testing.T) {
+	const link = " [Flags] [Mask] [FacePersistency] [BaseCongestionMarkingInterval] [DefaultCongestionThreshold] [Mtu]"
+	rules := map[string]string{
+		"faces/create":          "Uri [LocalUri]" + link,
+		"faces/update":          "[FaceId]" + link,
+		"faces/destroy":         "FaceId",
+		"fib/add-nexthop":       "Name [FaceId] [Cost]",
+		"fib/remove-nexthop":    "Name [FaceId]",
+		"rib/register":          "Name [FaceId] [Origin] [Cost] [Flags] [ExpirationPeriod]",
+		"rib/unregister":        "Name [FaceId] [Origin]",
+		"cs/config":             "[Capacity] [Flags] [Mask]",
+		"cs/erase":              "Name [Count]",
+		"strategy-choice/set":   "Name Strategy",
+		"strategy-choice/unset": "Name",
+	}
+	set := map[string]func(p *proto.ControlParameters){
+		"Name":                          func(p *proto.ControlParameters) { p.Name = name("/a") },
+		"FaceId":                        func(p *proto.ControlParameters) { p.FaceID = nat(uint64(localFace)) },
+		"Uri":                           func(p *proto.ControlParameters) { p.URI = "udp4://192.0.2.7:6363" },
+		"LocalUri":                      func(p *proto.ControlParameters) { p.LocalURI = "udp4://192.0.2.1:6363" },
+		"Origin":                        func(p *proto.ControlParameters) { p.Origin = nat(1) },
+		"Cost":                          func(p *proto.ControlParameters) { p.Cost = nat(1) },
+		"Capacity":                      func(p *proto.ControlParameters) { p.Capacity = nat(1) },
+		"Count":                         func(p *proto.ControlParameters) { p.Count = nat(1) },
+		"Flags":                         func(p *proto.ControlParameters) { p.Flags = nat(1) },
+		"Mask":                          func(p *proto.ControlParameters) { p.Mask = nat(1) },
+		"Strategy":                      func(p *proto.ControlParameters) { p.Strategy = ndn.MustName("/localhost/nfd/strategy/asf") },
+		"ExpirationPeriod":              func(p *proto.ControlParameters) { p.Expiration = nat(1) },
+		"FacePersistency":               func(p *proto.ControlParameters) { p.Persistency = nat(0) },
+		"BaseCongestionMarkingInterval": func(p *proto.ControlParameters) { p.MarkInterval = nat(1) },
+		"DefaultCongestionThreshold":    func(p *proto.ControlParameters) { p.MarkThreshold = nat(1) },
+		"Mtu":                           func(p *proto.ControlParameters) { p.MTU = nat(1400) },
+	}
+	if len(set) != len(fieldNames) {
+		t.Fatalf("%d fields of %d", len(set), len(fieldNames))
+	}
+	for _, c := range commands {
+		if c.announce {
+			continue
+		}
+		rule, ok := rules[c.module+"/"+c.verb]
+		if !ok {
+			t.Fatalf("no rule for %s/%s", c.module, c.verb)
+		}
+		allowed, needed := map[string]bool{}, []string{}
+		for f := range strings.FieldsSeq(rule) {
+			plain := strings.Trim(f, "[]")
+			if allowed[plain] = true; f == plain {
+				needed = append(needed, f)
+			}
+		}
+		whole := func(but string) (p proto.ControlParameters) {
+			for _, f := range needed {
+				if f != but {
+					set[f](&p)
+				}
+			}
+			return p
+		}
+		for _, f := range needed {
+			p := whole(f)
+			if got := c.wrong(&p); got != "needs "+f {
+				t.Errorf("%s/%s without %s: %q", c.module, c.verb, f, got)
+			}
+		}
+		for f, fill := range set {
+			p := whole("")
+			fill(&p)
+			if allowed["Mask"] && (f == "Flags" || f == "Mask") {
+				set["Flags"](&p)
+				set["Mask"](&p)
+			}
+			if got := c.wrong(&p); (got == "") != allowed[f] {
+				t.Errorf("%s/%s with %s: %q", c.module, c.verb, f, got)
+			}
+			if allowed[f] {
+				continue
+			}
+			b := newBench(t, Config{}, nil)
+			if r := b.command(localFace, c.module, c.verb, p); r.Code != 400 || !strings.Contains(r.Text, "takes no "+f) {
+				t.Errorf("%s/%s with %s: %d %s", c.module, c.verb, f, r.Code, r.Text)
+			}
+			if len(b.f.routes) > 0 || b.f.faces[261] != nil || b.f.faces[localFace] == nil {
+				t.Errorf("%s/%s with %s has done something", c.module, c.verb, f)
+			}
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ const eraseLimit = 256
 func (s *Server) eraseCS(r *request) proto.ControlResponse {
 	p := &r.params
 	want := p.Count.GetOr(1 << 62)
+	if want == 0 {
+		return failure(r, proto.StatusBadRequest, "the count of what to erase must be more than 0")
+	}
 	n := s.fwd.ContentStore.EraseCS(p.Name.GetOr(nil), int(min(want, eraseLimit)))
 	body := proto.ControlParameters{Name: p.Name, Count: optional.Some(uint64(n))}
 	if n == eraseLimit && want > eraseLimit {
