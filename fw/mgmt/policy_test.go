@@ -296,6 +296,39 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+// A remote host cannot take away from others what is of this host: a longer
+// prefix would hide where commands, or a local application's Interests, go.
+func TestRemoteHostsLeaveThisOneAlone(t *testing.T) {
+	b := newBench(t, Config{Localhop: true, Authorize: []Authorization{{Faces: "any", AnySignature: true}}}, nil)
+	hour := ndn.AppendNatTLV(nil, 0x6d, 3600_000)
+	for prefix, code := range map[string]uint64{
+		"/localhost": 403, "/localhost/app/rpc": 403, "/localhop/nfd": 403, "/localhop/nfd/rib": 403,
+		"/localhop": 200, "/localhop/nfds": 200, "/localhosts": 200, "/": 200, "/a": 200,
+	} {
+		n := ndn.MustName(prefix)
+		b.random++
+		p := proto.Register(n, 0, 0)
+		p.Flags.Set(proto.RouteCapture)
+		wire := proto.AppendCommand(nil, proto.Localhop(), "rib", "register", p, b.stamper.Stamp(b.wall, b.random))
+		if r := b.response(b.deliver(remoteFace, wire)); r.Code != code {
+			t.Errorf("register %s: %d %s, want %d", prefix, r.Code, r.Text, code)
+		}
+		if n.Len() > 0 {
+			wire = b.signDigest(proto.Localhop().AppendGeneric("rib").AppendGeneric("announce"), announcementWire(t, prefix, hour))
+			if r := b.response(b.deliver(remoteFace, wire)); r.Code != code {
+				t.Errorf("announce %s: %d %s, want %d", prefix, r.Code, r.Text, code)
+			}
+		}
+		// Who is on this host says so himself: ndn-autoconfig has a route to the
+		// commands of a hub.
+		wire = proto.AppendCommand(nil, proto.Localhost(), "rib", "register",
+			&proto.ControlParameters{Name: optional.Some(n), FaceID: nat(uint64(remoteFace))}, b.stamper.Stamp(b.wall, b.random))
+		if r := b.response(b.deliver(localFace, wire)); r.Code != 200 {
+			t.Errorf("register %s from here: %d %s", prefix, r.Code, r.Text)
+		}
+	}
+}
+
 // renamed signs with one key and says that it was another.
 type renamed struct {
 	ndnd.Signer

@@ -68,6 +68,9 @@ func (s *Server) register(r *request) proto.ControlResponse {
 	if r.localhop && id != r.in {
 		return failure(r, proto.StatusForbidden, "a remote host may register its own face only")
 	}
+	if r.localhop && ownPrefix(p.Name.GetOr(nil)) {
+		return failure(r, proto.StatusForbidden, notForOthers)
+	}
 	flags := p.Flags.GetOr(proto.RouteChildInherit)
 	route := run.Route{
 		Prefix: p.Name.GetOr(nil), Face: id,
@@ -85,6 +88,18 @@ func (s *Server) register(r *request) proto.ControlResponse {
 	}
 	return success(routeBody(&route, flags, p.Expiration))
 }
+
+// ownPrefix reports whether a prefix is for this host alone: names of its scope,
+// and of the commands to it. No packet goes from here to a remote face by a
+// route there, but the route would hide shorter ones, so that others could not
+// register any more.
+func ownPrefix(prefix ndn.Name) bool {
+	return prefix.HasPrefix(localhost) || prefix.HasPrefix(proto.Localhop())
+}
+
+var localhost = proto.Localhost().Prefix(1)
+
+const notForOthers = "a remote host has no routes for prefixes of this one"
 
 func routeBody(route *run.Route, flags uint64, expires optional.Optional[uint64]) proto.ControlParameters {
 	return proto.ControlParameters{
@@ -129,6 +144,10 @@ func (s *Server) announce(r *request) {
 	}
 	if a.prefix.Len() > ndn.MaxComponents {
 		s.finish(r, proto.ControlResponse{Code: proto.StatusNameTooLong, Text: "the prefix has more than 32 components"})
+		return
+	}
+	if r.localhop && ownPrefix(a.prefix) {
+		s.finish(r, proto.ControlResponse{Code: proto.StatusForbidden, Text: notForOthers})
 		return
 	}
 	if a.left(s.wall()) <= 0 {
