@@ -371,10 +371,11 @@ func (b *bestPath) send(c *strategy.Context, st *paths, to ndn.FaceID, r strateg
 		return false
 	}
 	p, now := st.hops.Of(to), c.Now()
-	if p.waits == 0 || b.silentAt(p, now) <= now { // that was long ago, and of no consequence
+	limit := b.silence.Limit(&p.rtt)
+	if p.waits == 0 || max(p.heard, p.waits).Add(limit) <= now { // that was long ago, and of no consequence
 		p.waits = now
 	}
-	wait := b.silentAt(p, now).Sub(now)
+	wait := max(p.heard, p.waits).Add(limit).Sub(now)
 	if c.Out(to).Sends > 1 { // one timer is enough, however often it is repeated
 		e := b.entries.Get(c)
 		e.stuck = false

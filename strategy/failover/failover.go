@@ -205,17 +205,19 @@ func (f *failover) send(c *strategy.Context, st *prefix, to *table.NextHop, why 
 		return false
 	}
 	now, h := c.Now(), st.Of(to.Face)
-	if h.waits == 0 || f.silentAt(h) <= now { // that was long ago, and of no consequence
+	at := f.silentAt(h)
+	if h.waits == 0 || at <= now { // that was long ago, and of no consequence
 		h.waits = now
+		at = f.silentAt(h)
 	}
-	f.watch(c, f.entries.Get(c), to.Face, h)
+	f.watch(c, f.entries.Get(c), to.Face, at)
 	return true
 }
 
 // watch arms the timer for when the silence of a next hop becomes too long.
-func (f *failover) watch(c *strategy.Context, e *entry, face ndn.FaceID, h *hop) {
+func (f *failover) watch(c *strategy.Context, e *entry, face ndn.FaceID, at ndn.Time) {
 	e.watched, e.armed = face, c.Now()
-	e.Watch(c, f.silentAt(h).Sub(e.armed), tagWatch)
+	e.Watch(c, at.Sub(e.armed), tagWatch)
 }
 
 // silentAt is when a next hop counts as silent unless it is heard before.
@@ -269,7 +271,7 @@ func (f *failover) Timer(c *strategy.Context, ev *strategy.Timer) {
 		return
 	}
 	if h.heard > e.armed {
-		f.watch(c, e, e.watched, h)
+		f.watch(c, e, e.watched, f.silentAt(h))
 		return
 	}
 	if f.silence.Counts(&h.rtt, o.SentAt, h.heard) {
@@ -461,7 +463,7 @@ func (f *failover) Inherit(c *strategy.Context) {
 	if h.waits == 0 || o.SentAt < h.waits {
 		h.waits = o.SentAt
 	}
-	f.watch(c, f.entries.Get(c), o.Face, h)
+	f.watch(c, f.entries.Get(c), o.Face, f.silentAt(h))
 }
 
 // Report implements strategy.Reporter. RTTs that are not known are infinite.

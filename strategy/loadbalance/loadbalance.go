@@ -142,8 +142,11 @@ func (b *balance) forward(c *strategy.Context, st *shares, again bool) bool {
 			b.explain(c, st, hops, hops[i].Face, "by the shares")
 		}
 		face, wait := hops[i].Face, late(st.hops.Of(hops[i].Face))
-		o := c.Out(face)
-		armed := o != nil && o.Pending(c.Now()) && c.Now().Sub(o.SentAt) < wait
+		armed := false
+		if tried>>i&1 != 0 {
+			o := c.Out(face)
+			armed = o.Pending(c.Now()) && c.Now().Sub(o.SentAt) < wait
+		}
 		if c.Send(face) == strategy.Sent {
 			if !armed { // one timer is enough, however often it is repeated
 				c.Arm(wait, uint64(face))
