@@ -40,8 +40,8 @@ func commandSignature(i *ndn.Interest) (s signature, covered []byte, err error) 
 	switch {
 	case i.SigInfo != nil && i.SigValue != nil:
 		if i.AppParameters == nil {
-			// Then the signature would cover the name alone, and who has seen a
-			// command of the older form could put any time and nonce beside it.
+			// Then the signature would cover the name alone: who has seen a command
+			// could put all that is signed of it there, and any time and nonce beside.
 			return s, nil, errNoParams
 		}
 		if !digestMatches(i) {
