@@ -23,7 +23,7 @@ func (s *Shard) mayGo(e *table.PitEntry, f *face, hopLimit uint8, hasHop bool) s
 		return strategy.RefusedDownstream
 	case f.Local:
 		return strategy.Sent
-	case e.Name.HasPrefix(localhost), !s.localAsks(e) && e.Name.HasPrefix(localhop):
+	case e.Name.HasPrefix(localhost), e.Name.HasPrefix(localhop) && !s.localAsks(e):
 		return strategy.RefusedScope
 	case hasHop && hopLimit == 0:
 		return strategy.RefusedHopLimit
@@ -31,12 +31,20 @@ func (s *Shard) mayGo(e *table.PitEntry, f *face, hopLimit uint8, hasHop bool) s
 	return strategy.Sent
 }
 
-// localAsks reports whether the Interest comes from this host.
+// localAsks reports whether the Interest comes from this host, or what is sent
+// again is for somebody on it who still waits.
 func (s *Shard) localAsks(e *table.PitEntry) bool {
 	if s.event != nil {
 		return s.event.in.Local
 	}
-	return e.Local
+	now := s.ctx.Setup().Now
+	for i := range e.In {
+		r := &e.In[i]
+		if f := s.faces.get(r.Face); f != nil && f.Local && r.Expiry > now {
+			return true
+		}
+	}
+	return false
 }
 
 // goesBack reports whether sending to f returns the Interest to where it came

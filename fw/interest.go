@@ -307,7 +307,6 @@ func (s *Shard) pend(a *arrival, e *table.PitEntry) {
 	// What an answered entry lingers for is not what this downstream needs.
 	lingered := e.Lingering
 	e.Satisfied, e.Lingering = false, false
-	e.Local = e.Local || a.in.Local
 	// What is sent again is for all who wait, and goes as far as the farthest.
 	if i.HasHopLimit {
 		e.HopLimit = max(e.HopLimit, i.HopLimit-1)

@@ -245,6 +245,31 @@ func TestResendOnTimer(t *testing.T) {
 	n.idle()
 }
 
+// What is of the link's scope leaves this host again only while somebody on it
+// waits, whoever else does.
+func TestResendWithinScope(t *testing.T) {
+	n, p := probed(t, Config{})
+	n.strategy("/localhop", "/localhost/nfd/strategy/probe")
+	p.onInterest = func(c *strategy.Context, ev *strategy.Interest) {
+		if ev.New {
+			c.Send(remote1)
+			c.Arm(50*ms, 1)
+			c.Arm(150*ms, 2)
+		}
+	}
+	var got []strategy.Refusal
+	p.onTimer = func(c *strategy.Context, _ *strategy.Timer) { got = append(got, c.Send(remote3)) }
+	n.interest(local1, "/localhop/a", 1, lifetime(100*ms))
+	n.interest(remote2, "/localhop/a", 2, lifetime(time.Second))
+	n.want("I401 /localhop/a")
+	n.after(200 * ms)
+	n.want("I403 /localhop/a")
+	if !slices.Equal(got, []strategy.Refusal{strategy.Sent, strategy.RefusedScope}) {
+		t.Errorf("%v", got)
+	}
+	n.idle()
+}
+
 func TestTimerLimits(t *testing.T) {
 	n, p := probed(t, Config{MaxTimers: 3})
 	p.onInterest = func(c *strategy.Context, _ *strategy.Interest) {

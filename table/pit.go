@@ -134,7 +134,6 @@ type Forwarding struct {
 	StripHint  bool
 	Satisfied  bool
 	Lingering  bool
-	Local      bool // a local face asked
 	AckReplica bool // a strategy here took the replica-select request
 	Trusted    bool // the operator trusts Hint
 }
