@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ndnpop/ndn"
+	"ndnpop/strategy/strategies"
 	"ndnpop/table"
 )
 
@@ -571,4 +572,38 @@ func TestLongLifetimeIsBounded(t *testing.T) {
 	n.interest(local1, "/a/0", 1, func(f *ndn.InterestFields, _ *ndn.LpFields) { f.Lifetime = ms })
 	n.after(2 * ms)
 	n.idle()
+}
+
+// An Interest with a lifetime of 0 goes out and is over at once: what comes back
+// is unsolicited, and nothing is left of it.
+func TestLifetimeOfZero(t *testing.T) {
+	n := newNet(t, withCS()).route("/a", remote1, 1)
+	w := ndn.AppendTLV(nil, ndn.TypeInterest, append(ndn.MustName("/a").AppendTLVTo(nil), 0x0a, 4, 0, 0, 0, 7, 0x0c, 1, 0))
+	n.receive(local1, w, nil)
+	n.want("I401 /a")
+	n.after(ms)
+	n.data(remote1, "/a")
+	n.want()
+	if c := n.s.Counters(); c.Unsolicited != 1 || c.Expired != 1 || c.PitEntries != 0 {
+		t.Errorf("%+v", c)
+	}
+	// The same Nonce is a loop then, another is not.
+	n.receive(remote2, w, nil)
+	n.want("N402 /a Duplicate")
+	n.interest(local1, "/a", 8)
+	n.want("I401 /a")
+	n.idle()
+	for _, f := range strategies.Builtin() {
+		n := newNet(t, Config{}).route("/a", remote1, 1).route("/a", remote3, 2)
+		n.strategy("/a", f.FullName().String())
+		for range 20 {
+			n.receive(local1, w, nil)
+			n.after(ms)
+			n.receive(remote2, w, nil)
+		}
+		n.after(10 * time.Second)
+		if c := n.s.Counters(); c.PitEntries != 0 {
+			t.Errorf("%s: %d entries are left", f.Name, c.PitEntries)
+		}
+	}
 }
