@@ -98,13 +98,13 @@ func start(t *testing.T, h *emunet.Host, sock string, args ...string) (*emunet.C
 	return c, out
 }
 
-// TestBlackHoleIsTransparent: the link to the intermediate that serves 100 MB
+// TestBlackHoleIsTransparent: the link to the intermediate that serves a file
 // swallows everything from now on and tells nobody. The edge notices the
 // silence; the consumer repeats nothing and waits at most 60 ms, four RTTs and
 // 20 ms, longer than ever.
 func TestBlackHoleIsTransparent(t *testing.T) {
 	testbin.Need(t, emunet.Supported())
-	file := randomFile(t, 100*mb, 8)
+	file := randomFile(t, survivor, 8)
 	transparent(t, 60*time.Millisecond, func(t *testing.T, swallow bool) failoverStats { return blackHoleOnce(t, file, swallow) })
 }
 
@@ -154,7 +154,7 @@ func blackHoleOnce(t *testing.T, file string, swallow bool) failoverStats {
 	testbin.Eventually(t, patience, "a third to be through", func() bool {
 		c, err := first.Counters(emunet.BA)
 		must(err)
-		return c.OutBytes > 33*mb
+		return c.OutBytes > survivor/3
 	})
 	if swallow {
 		must(first.BlackHole())
