@@ -9,9 +9,11 @@
 package udp
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"syscall"
 	"time"
 
@@ -173,11 +175,10 @@ func header(a netip.Addr) int {
 // answers or ICMP refuses, which ends Serve with face.ErrRefused.
 func Dial(remote string, o Options) (face.Server, error) {
 	o.defaults()
-	addr, err := net.ResolveUDPAddr(o.Family, remote)
+	to, err := Resolve(context.Background(), o.Family, remote)
 	if err != nil {
-		return nil, fmt.Errorf("udp: %w", err)
+		return nil, err
 	}
-	to := unmap(addr.AddrPort())
 	if !to.Addr().IsValid() || to.Addr().IsUnspecified() || to.Port() == 0 {
 		return nil, fmt.Errorf("udp: %q has no address and port to send to", remote)
 	}
@@ -195,6 +196,46 @@ func Dial(remote string, o Options) (face.Server, error) {
 	}
 	p.init(sock, local, to, o.MTU)
 	return p, nil
+}
+
+// Resolve finds the address that remote names, until ctx ends: of several the
+// first, an IPv4 one if the family (Options.Family) leaves the choice.
+func Resolve(ctx context.Context, family, remote string) (netip.AddrPort, error) {
+	to, err := resolve(ctx, family, remote)
+	if err != nil {
+		return to, fmt.Errorf("udp: %w", err)
+	}
+	return to, nil
+}
+
+func resolve(ctx context.Context, family, remote string) (netip.AddrPort, error) {
+	if ap, err := netip.ParseAddrPort(remote); err == nil {
+		ap = unmap(ap)
+		if is4 := ap.Addr().Is4(); family == "udp4" && !is4 || family == "udp6" && is4 {
+			return netip.AddrPort{}, fmt.Errorf("%s is no address of %s", ap.Addr(), family)
+		}
+		return ap, nil
+	}
+	host, service, err := net.SplitHostPort(remote)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port, err := net.DefaultResolver.LookupPort(ctx, family, service)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip"+strings.TrimPrefix(family, "udp"), host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	to := addrs[0] // there is one, or an error
+	for _, a := range addrs {
+		if a.Unmap().Is4() {
+			to = a
+			break
+		}
+	}
+	return netip.AddrPortFrom(to.Unmap(), uint16(port)), nil
 }
 
 // connected is the transport of a connected socket.

@@ -26,6 +26,14 @@ func splitURI(uri string) (scheme, rest string) {
 
 func isDatagram(uri string) bool { return strings.HasPrefix(uri, "udp") }
 
+// atOnce reports whether opening a transport to uri waits for nobody: neither the
+// peer nor those who know the address of a host.
+func atOnce(uri string) bool {
+	_, rest := splitURI(uri)
+	_, err := netip.ParseAddrPort(rest)
+	return err == nil && isDatagram(uri)
+}
+
 // canonical checks the form of a URI and completes it: the family of an
 // address, the default port. Host names stay.
 func canonical(uri string) (string, error) {
@@ -101,7 +109,11 @@ func (f *Forwarder) dial(uri string, mtu int) (face.Server, error) {
 	scheme, rest := splitURI(uri)
 	switch scheme {
 	case "udp", "udp4", "udp6":
-		return udp.Dial(rest, udp.Options{MTU: mtu, Family: scheme, Local: f.localFor(scheme), Group: f.opts.UDP})
+		to, err := udp.Resolve(f.ctx, scheme, rest)
+		if err != nil {
+			return nil, err
+		}
+		return udp.Dial(to.String(), udp.Options{MTU: mtu, Local: f.localFor(to.Addr()), Group: f.opts.UDP})
 	case "tcp", "tcp4", "tcp6":
 		return tcp.DialContext(f.ctx, rest, tcp.Options{Family: scheme})
 	case "ws", "wss":

@@ -116,8 +116,11 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	if l := n.listener; l != nil {
 		l.join(fc)
 		if !fc.info.Stream && l.opts.IdleTimeout > 0 {
-			fc.idle = newAlarm(fc.idleDue)
-			f.alarms.arm(fc.idle, fc.lastIn.Add(l.opts.IdleTimeout))
+			fc.idle, fc.idleTimeout = newAlarm(fc.idleDue), l.opts.IdleTimeout
+			if other := f.byURI[fc.uri]; other != fc && other.listener == nil {
+				fc.idleTimeout = min(fc.idleTimeout, besideIdle)
+			}
+			f.alarms.arm(fc.idle, fc.lastIn.Add(fc.idleTimeout))
 		}
 	}
 	if isDatagram(fc.uri) && n.listener == nil {
@@ -128,10 +131,24 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	return fc, nil
 }
 
-// nameURI makes fc found by a URI, unless another face is; f.mu is held.
+// nameURI makes fc found by a URI, unless another face is; f.mu is held. A face
+// that was dialled takes the name of one that its peer's datagrams have made, which
+// hears nothing more.
 func (f *Forwarder) nameURI(fc *netFace, uri string) {
-	if uri != "" && f.byURI[uri] == nil {
+	if uri == "" {
+		return
+	}
+	other := f.byURI[uri]
+	if other == nil {
 		f.byURI[uri] = fc
+		return
+	}
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if other.expires() && fc.listener == nil {
+		f.byURI[uri] = fc
+		other.idleTimeout = min(other.idleTimeout, besideIdle) // unless idleDue finds otherwise
+		f.alarms.arm(other.idle, f.clock.now().Add(besideIdle))
 	}
 }
 
@@ -308,7 +325,7 @@ func (f *Forwarder) CreateFace(spec FaceSpec) (info FaceInfo, err error) {
 		mtu = f.opts.UDPMTU
 	}
 	var tr face.Server
-	background := spec.Background && spec.Persistency == face.PersistencyPermanent && !isDatagram(uri)
+	background := spec.Background && spec.Persistency == face.PersistencyPermanent && !atOnce(uri)
 	if !background {
 		tr, err = f.dial(uri, mtu)
 	}

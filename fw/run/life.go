@@ -53,7 +53,7 @@ func (s *silence) refused(why error, later time.Duration, heard bool) {
 	if !errors.Is(why, syscall.ECONNREFUSED) {
 		need = awayProbation
 	}
-	if !heard && later < lastProbation {
+	if !heard && later-s.length() < lastProbation {
 		if need = max(need, s.length()); later > s.length() {
 			need = max(need, min(2*later, lastProbation))
 		}
@@ -116,12 +116,13 @@ func (f *Forwarder) ended(fc *netFace, tr face.Transport, why error) (again bool
 }
 
 // live is the goroutine of a dialled face: it serves the transport and
-// replaces it as long as the face is permanent. Without a transport it dials,
-// at once if now is set.
+// replaces it as long as the face is permanent. Without a transport it dials: at
+// once if now is set, for the first time, and otherwise because one has ended.
 func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
-	pause, told := firstPause, false
+	pause, told, lost := firstPause, false, false
 	var enough silence
-	for tried := false; ; {
+	probed, ended := false, tr == nil && !now // this transport; one before it
+	for {
 		if tr != nil {
 			told = false
 			heard, since := fc.heard(), f.clock.now()
@@ -133,19 +134,25 @@ func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 			if spoke {
 				pause = firstPause
 			}
-			enough.refused(why, f.clock.now().Sub(since), spoke || !tried)
+			enough.refused(why, f.clock.now().Sub(since), spoke || !probed)
+			ended = true
 		}
 		if !now {
-			if !fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4)))) {
+			alive, called := fc.sleep(pause + time.Duration(rand.Int64N(int64(pause/4))))
+			if !alive {
 				return
 			}
-			if pause = min(2*pause, lastPause); isDatagram(fc.uri) {
+			if called {
+				enough = 0
+			}
+			if pause = min(2*pause, lastPause); isDatagram(fc.uri) && !lost {
 				pause = min(pause, lastDatagramPause)
 			}
 		}
 		now = false
 		next, err := fc.dial()
-		if err != nil {
+		// Who is asked for the address of a host is not to be bothered all the time.
+		if lost = err != nil && !atOnce(fc.uri); err != nil {
 			tr = nil
 			fc.mu.Lock()
 			fc.downWhy = err
@@ -156,8 +163,8 @@ func (f *Forwarder) live(fc *netFace, tr face.Server, now bool) {
 			}
 			continue
 		}
-		tr, tried = next, true
-		if !f.attach(fc, tr, enough) {
+		tr, probed = next, ended
+		if !f.attach(fc, tr, probed, enough) {
 			_ = tr.Close()
 			return
 		}
@@ -175,19 +182,20 @@ func (fc *netFace) dial() (face.Server, error) {
 	return fc.f.dial(fc.uri, mtu)
 }
 
-// sleep waits before a reconnection. False means that the face is gone.
-func (fc *netFace) sleep(d time.Duration) bool {
+// sleep waits before a reconnection, until the peer calls at most. Not to be alive
+// means that the face is gone.
+func (fc *netFace) sleep(d time.Duration) (alive, called bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+		return true, false
 	case <-fc.poke:
-		return true
+		return true, true
 	case <-fc.wake:
 	case <-fc.f.ctx.Done():
 	}
-	return false
+	return false, false
 }
 
 func (fc *netFace) heard() uint64 {
@@ -196,12 +204,13 @@ func (fc *netFace) heard() uint64 {
 	return fc.link.Counters().InFrames
 }
 
-// attach gives a face a new transport. A stream that has connected is up. A
-// datagram socket says nothing about the peer: idle packets (NDNLPv2) make a
+// attach gives a face a new transport. A stream that has connected is up, as is
+// the first transport of all. A datagram socket after one that has ended says
+// nothing about the peer, and is to be on probation: idle packets (NDNLPv2) make a
 // host where nobody listens say so, and only an answer, or their silent
 // disappearance for a while, brings the face up. Its routes are not used
 // before, so that no Interest is sent there to find out.
-func (f *Forwarder) attach(fc *netFace, tr face.Transport, enough silence) bool {
+func (f *Forwarder) attach(fc *netFace, tr face.Transport, probe bool, enough silence) bool {
 	info := tr.Info()
 	f.mu.Lock()
 	fc.mu.Lock()
@@ -213,7 +222,7 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport, enough silence) bool 
 	info.Scope = fc.info.Scope // told to the shard, once and for all
 	fc.tr, fc.info = tr, info
 	fc.setMTULocked(tr.MTU())
-	if !info.Stream {
+	if probe = probe && !info.Stream; probe {
 		if fc.probe == nil {
 			fc.probe = newAlarm(fc.probeDue)
 		}
@@ -222,7 +231,7 @@ func (f *Forwarder) attach(fc *netFace, tr face.Transport, enough silence) bool 
 	fc.mu.Unlock()
 	f.nameURI(fc, info.RemoteURI)
 	f.mu.Unlock()
-	if info.Stream {
+	if !probe {
 		f.faceUp(fc, tr)
 		return true
 	}

@@ -320,13 +320,18 @@ func (f *Forwarder) RefusedFaces() (n uint64) {
 	return n
 }
 
-// localFor is the address of a datagram listener of the same family as a
-// remote, so that the peer sees one neighbour whoever spoke first.
-func (f *Forwarder) localFor(scheme string) string {
+// localFor is the address of a datagram listener from which a remote address can
+// be reached, so that the peer sees one neighbour whoever spoke first.
+func (f *Forwarder) localFor(to netip.Addr) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range f.listeners {
-		if s, addr := splitURI(l.uri); s == scheme {
+		if !isDatagram(l.uri) {
+			continue
+		}
+		_, addr := splitURI(l.uri)
+		ap, err := netip.ParseAddrPort(addr)
+		if err == nil && ap.Addr().Is4() == to.Is4() && (to.IsLoopback() || !ap.Addr().IsLoopback()) {
 			return addr
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"ndnpop/face"
 	"ndnpop/face/lp"
@@ -49,6 +50,7 @@ type netFace struct {
 	trMTU       int  // last seen
 	lastIn      ndn.Time
 	idle        *alarm         // of an on-demand datagram face
+	idleTimeout time.Duration  // after which that ends it
 	greeting    *alarm         // of a dialled datagram face
 	budget      *budget        // of a peer that nobody configured; nil: no bound
 	trusting    bool           // the link is to use reliability once the peer is proven
@@ -333,7 +335,7 @@ func (fc *netFace) snapshot(now ndn.Time) FaceInfo {
 	}
 	i.Proven = !fc.dispensable(now)
 	if fc.expires() {
-		i.ExpiresIn = max(0, fc.lastIn.Add(fc.listener.opts.IdleTimeout).Sub(now))
+		i.ExpiresIn = max(0, fc.lastIn.Add(fc.idleTimeout).Sub(now))
 	}
 	return i
 }
@@ -345,17 +347,43 @@ func (fc *netFace) expires() bool {
 
 // idleDue is the idle timer of an on-demand datagram face.
 func (fc *netFace) idleDue(now ndn.Time) ndn.Time {
+	beside, used := fc.beside()
 	fc.mu.Lock()
-	expires, at := fc.expires() && !fc.gone, fc.lastIn.Add(fc.listener.opts.IdleTimeout)
+	expires := fc.expires() && !fc.gone
+	if fc.idleTimeout = fc.listener.opts.IdleTimeout; used {
+		fc.idleTimeout = min(fc.idleTimeout, besideIdle)
+	}
+	at := fc.lastIn.Add(fc.idleTimeout)
 	fc.mu.Unlock()
 	switch {
 	case !expires:
 		return ndn.Never
+	case at > now && beside:
+		return min(at, now.Add(besideIdle))
 	case at > now:
 		return at
 	}
 	fc.f.destroy(fc, ErrIdle)
 	return ndn.Never
+}
+
+// besideIdle is how long an on-demand datagram face is kept that hears nothing
+// while another one to its peer, which was dialled, is up: the peer's datagrams go
+// to that one. What they asked for before is answered, or has expired by then.
+const besideIdle = 30 * time.Second
+
+// beside reports whether another face to the peer was dialled, and whether that is
+// what serves the peer now.
+func (fc *netFace) beside() (beside, used bool) {
+	fc.f.mu.Lock()
+	defer fc.f.mu.Unlock()
+	other := fc.f.byURI[fc.uri]
+	if other == nil || other.listener != nil || fc.routed {
+		return false, false
+	}
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	return true, other.up
 }
 
 // minMTU leaves a fragment room beside its header, in bytes (NFD: MIN_MTU).

@@ -120,6 +120,30 @@ func TestHearingEndsThePause(t *testing.T) {
 		x, _ := f.Face(i.ID)
 		return x.Up
 	})
+	// What the peer sent before makes way.
+	beside := func() (fc *netFace) {
+		for _, x := range f.list() {
+			if x.listener != nil {
+				fc = x
+			}
+		}
+		return fc
+	}
+	first := beside()
+	if first == nil {
+		t.Fatal("no face for what came before the face was up")
+	}
+	first.idleDue(first.lastIn.Add(besideIdle - 1))
+	if beside() == nil {
+		t.Error("it was removed at once")
+	}
+	if x, ok := f.Face(first.id); !ok || x.ExpiresIn > besideIdle {
+		t.Errorf("it expires in %v", x.ExpiresIn)
+	}
+	first.idleDue(first.lastIn.Add(besideIdle))
+	if beside() != nil {
+		t.Error("it was not removed")
+	}
 	// Strategies may try again what had been lost before.
 	c.interest("/a/again", 1)
 	for p := (packet{}); !p.name.Equal(ndn.MustName("/a/again")); {
@@ -165,6 +189,7 @@ func TestSilenceThatMisled(t *testing.T) {
 		{port, 7 * time.Second, false, 14 * time.Second},
 		{port, 40 * time.Second, false, lastProbation},
 		{port, time.Second, false, lastProbation},
+		{port, lastProbation + time.Second, false, lastProbation},
 		{port, time.Second, true, probation},
 		{host, time.Second, true, awayProbation},
 		{host, 3 * time.Second, false, awayProbation},
