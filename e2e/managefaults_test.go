@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -60,6 +61,26 @@ func TestManagementFaults(t *testing.T) {
 		testbin.Eventually(t, patience, "the route to expire", func() bool { return n.metric(t, "ndnpop_rib_routes") == 0 }, n.Proc)
 		d.send(interest(name("/brief", "y")))
 		d.expectNack(name("/brief", "y"), ndn.NackNoRoute)
+	})
+	t.Run("management is not for web pages", func(t *testing.T) {
+		// TCP over loopback is local, and a browser on this host sends what the
+		// pages of others want to any port.
+		for _, start := range []string{"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "dX / HTTP/1.1\r\nHost: a.example:6363\r\n\r\n"} {
+			d := dial(t, n, "tcp")
+			w := append([]byte(start), bytes.Repeat([]byte{1}, 300)...)
+			for i := range 3 { // the elements of the text end at one of these
+				w = append(w, bytes.Repeat([]byte{1}, 300+i)...)
+				w = append(w, mgmt.AppendCommand(nil, mgmt.Localhost(), "rib", "register", mgmt.Register(ndn.MustName("/evil"), 0, 0), stamper.Stamp(time.Now(), 9))...)
+			}
+			d.send(w)
+			d.expectClosed()
+		}
+		if r := answer(t, app, mgmt.AppendCommand(nil, mgmt.Localhost(), "cs", "config", &mgmt.ControlParameters{}, stamper.Stamp(time.Now(), 10))); r.Code != 200 {
+			t.Errorf("%+v", r)
+		}
+		if v := n.metric(t, "ndnpop_rib_routes"); v != 0 {
+			t.Errorf("%v routes", v)
+		}
 	})
 	t.Run("management is local", func(t *testing.T) {
 		d := dial(t, n, "udp") // a UDP face is not local, whatever its address

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"fmt"
 	"sync"
 
 	"ndnpop/face"
@@ -50,6 +51,7 @@ type inbox struct {
 	rest *begun  // the beginning of a frame, while there is no buf
 	have int     // bytes in buf or rest
 	n    int     // of the latest read
+	met  bool    // the peer speaks NDN
 	err  error
 }
 
@@ -85,9 +87,53 @@ func (in *inbox) release() {
 func (in *inbox) deliver(r face.Receiver) error {
 	in.have += in.n
 	b := in.buf.bytes[:in.have]
+	if !in.met {
+		var foreign bool
+		if in.met, foreign = greeting(b); foreign {
+			return errForeign
+		}
+		if !in.met {
+			return nil
+		}
+	}
 	used, err := deliver(b, in.buf.frames[:0], r)
 	in.have = copy(b, b[used:])
 	return err
+}
+
+var errForeign = fmt.Errorf("%w: it does not begin as NDN does", face.ErrFraming)
+
+// greetingSize is how many bytes tell NDN from text: in a link packet no more
+// than a PIT token of 32 bytes comes before the type of another element. Browsers
+// have said the host's name and more of their own by then.
+const greetingSize = 40
+
+// greeting looks at the first bytes of a stream. They tell NDN, or what is not;
+// neither says that there are too few.
+//
+// A web page may have a browser on this host connect to any port, and choose much
+// of what is sent: the text of an HTTP request, too, is a sequence of elements,
+// and behind it a command could follow, from a face of local scope. So a stream
+// begins with an Interest, a Data or a link packet, whose type is a letter: there
+// is always another byte than of text near its beginning.
+func greeting(b []byte) (known, foreign bool) {
+	if len(b) == 0 {
+		return false, false
+	}
+	switch uint32(b[0]) {
+	case ndn.TypeInterest, ndn.TypeData:
+		return true, false
+	case ndn.TypeLpPacket:
+	default:
+		return false, true
+	}
+	b = b[:min(len(b), greetingSize)]
+	for _, c := range b[1:] {
+		if c >= 0x7f || c < ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return true, false
+		}
+	}
+	return false, len(b) == greetingSize
 }
 
 // close gives everything back.

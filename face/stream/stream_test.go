@@ -98,6 +98,62 @@ func TestDeliver(t *testing.T) {
 	})
 }
 
+// A stream that does not begin as NDN does is ended at once, whatever follows: a
+// web page can have a browser on this host send nearly anything else.
+func TestForeignStreams(t *testing.T) {
+	data := func() []byte {
+		var b face.Frames
+		facetest.Frame(&b, 1, 100)
+		return b.Buf
+	}()
+	interest := ndn.AppendInterest(nil, &ndn.InterestFields{Name: ndn.MustName("/a")})
+	lp := func(fields ...byte) []byte { return ndn.AppendTLV(nil, ndn.TypeLpPacket, fields) }
+	token := func(n int) []byte {
+		return ndn.AppendLpPacket(nil, &ndn.LpHeader{LpFields: &ndn.LpFields{PitToken: bytes.Repeat([]byte{'t'}, n)}}, interest)
+	}
+	for _, c := range []struct {
+		name string
+		in   []byte
+		ok   bool
+	}{
+		{"Interest", interest, true},
+		{"Data", data, true},
+		{"link packet", ndn.AppendLpPacket(nil, &ndn.LpHeader{LpFields: &ndn.LpFields{CongestionMark: 1}}, interest), true},
+		{"idle", lp(), true},
+		{"what is no packet, but looks like one", lp(0xf1, 0), true},
+		{"token of text", token(4), true},
+		{"longest token of text", token(32), true},
+		{"large", ndn.AppendLpPacket(nil, &ndn.LpHeader{LpFields: &ndn.LpFields{PitToken: []byte("token")}}, bytes.Repeat(data, 50)), true},
+
+		{"GET", append([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), data...), false},
+		{"POST", append([]byte("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"), data...), false},
+		{"a method of d", append([]byte("dX / HTTP/1.1\r\nHost: a.example:6363\r\nA: \x05\r\n\r\n"), data...), false},
+		{"TLS", append([]byte{0x16, 3, 1, 0, 200}, data...), false},
+		{"a type that is none here", append([]byte{0x99, 0}, data...), false},
+		{"type 0", append([]byte{0, 0}, data...), false},
+	} {
+		for _, step := range []int{1, 3, 1 << 20} {
+			in := inbox{pool: new(buffers)}
+			var got collect
+			var err error
+			for rest := c.in; len(rest) > 0 && err == nil; {
+				in.take()
+				in.n = copy(in.buf.bytes[in.have:], rest[:min(step, len(rest))])
+				rest = rest[in.n:]
+				err = in.deliver(&got)
+				in.release()
+			}
+			in.close()
+			if c.ok && (err != nil || len(got.frames) != 1 || !bytes.Equal(got.frames[0], c.in)) {
+				t.Errorf("%s, %d bytes at a time: %d frames, %v", c.name, step, len(got.frames), err)
+			}
+			if !c.ok && (!errors.Is(err, face.ErrFraming) || len(got.frames) != 0) {
+				t.Errorf("%s, %d bytes at a time: %d frames, %v", c.name, step, len(got.frames), err)
+			}
+		}
+	}
+}
+
 func TestQueue(t *testing.T) {
 	noise := make([]byte, 300_000)
 	for i := range noise {
