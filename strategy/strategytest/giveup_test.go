@@ -31,12 +31,12 @@ func TestGiveUpsReachStrategies(t *testing.T) {
 				links = append(links, l)
 			}
 			flow := top.Consume(client, sim.FetchConfig{Controller: "fixed", Params: cc.Params{Window: 8}})
-			top.At(2*time.Second, links[0].BlackHole)
-			run(t, top, 8*time.Second)
+			top.At(500*ms, links[0].BlackHole)
+			run(t, top, 6*time.Second)
 			if n := router.Counters().GaveUp; n == 0 {
 				t.Error("no link gave up")
 			}
-			if gap := flow.Gap(2*time.Second, 8*time.Second); gap > 5*time.Second {
+			if gap := flow.Gap(500*ms, 6*time.Second); gap > 5*time.Second {
 				t.Errorf("a gap of %v", gap)
 			}
 		})

@@ -52,9 +52,9 @@ func TestEveryStrategySurvives(t *testing.T) {
 		} {
 			t.Run(f.Name+"/"+what, func(t *testing.T) {
 				top, fan, flow := fan(t, f, 4)
-				top.At(2*time.Second, func() { do(fan) })
-				run(t, top, 8*time.Second)
-				if gap := flow.Gap(2*time.Second, 8*time.Second); gap > 5*time.Second {
+				top.At(500*ms, func() { do(fan) })
+				run(t, top, 6*time.Second)
+				if gap := flow.Gap(500*ms, 6*time.Second); gap > 5*time.Second {
 					t.Errorf("a gap of %v", gap)
 				}
 				if n := fan.Router.Counters(); n.Looped > 0 && f.Name != "multicast" {
@@ -81,17 +81,17 @@ func TestFailoverIsTransparent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			top, fan, flow := fan(t, failover.Factory(), 70)
 			w := top.Watch(fan.Router)
-			top.At(2*time.Second, func() { c.do(fan) })
-			run(t, top, 3*time.Second)
-			gap := flow.Gap(1900*ms, 3*time.Second)
-			t.Logf("gap %v, %d sent again by the router", gap, w.Count(fan.Paths[1], 0, 2100*ms))
+			top.At(time.Second, func() { c.do(fan) })
+			run(t, top, 1500*ms)
+			gap := flow.Gap(900*ms, 1500*ms)
+			t.Logf("gap %v, %d sent again by the router", gap, w.Count(fan.Paths[1], 0, 1100*ms))
 			if gap > c.most {
 				t.Errorf("gap %v, more than %v", gap, c.most)
 			}
 			if flow.Resent() > 0 || flow.Stats().Timeouts > 0 {
 				t.Errorf("the consumer repeated %d", flow.Resent())
 			}
-			if s := w.Share(fan.Paths[1], 2100*ms, 3*time.Second); s < 1 {
+			if s := w.Share(fan.Paths[1], 1100*ms, 1500*ms); s < 1 {
 				t.Errorf("the living path got %.2f of the traffic", s)
 			}
 		})
