@@ -210,6 +210,28 @@ func TestContentStore(t *testing.T) {
 	n.want("I401 /c")
 }
 
+// Data that comes once more is fresh again, for as long as it says (packet
+// specification, FreshnessPeriod); one without freshness never is.
+func TestFreshAgain(t *testing.T) {
+	n := newNet(t, withCS()).route("/", remote1, 1)
+	for _, c := range []struct {
+		name      string
+		freshness time.Duration
+		hit       string
+	}{{"/a", 100 * ms, "D301 /a"}, {"/b", 0, "I401 /b"}} {
+		wire := makeData(c.name, c.freshness, "")
+		for k := range uint32(2) {
+			n.interest(local1, c.name, 10+k, fresh)
+			n.want("I401 " + c.name) // it is stale, or not there
+			n.receive(remote1, wire, nil)
+			n.want("D300 " + c.name)
+			n.interest(local2, c.name, 20+k, fresh)
+			n.want(c.hit)
+			n.after(5 * time.Second)
+		}
+	}
+}
+
 func TestNoCache(t *testing.T) {
 	n := newNet(t, withCS()).route("/", remote1, 1)
 	n.interest(local1, "/a", 1)
