@@ -199,6 +199,9 @@ func TestContentStore(t *testing.T) {
 	n.want("I401 /b")
 	n.data(remote1, "/b")
 	n.want("D300 /b")
+	if off := n.s.CSInfo(); off.Hits != i.Hits || off.Misses != i.Misses {
+		t.Fatalf("who is not asked misses: %+v", off)
+	}
 	cfg.NoServe, cfg.NoAdmit = false, true
 	if err := n.s.SetCS(cfg); err != nil {
 		t.Fatal(err)

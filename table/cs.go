@@ -321,13 +321,13 @@ func (cs *CS) Find(now ndn.Time, q *Query) (wire []byte, ok bool) {
 	slot := uint32(0)
 	if cs.Serves() {
 		slot, ok = cs.lookup(now, q)
-	}
-	switch {
-	case q.Uncounted:
-	case ok:
-		cs.info.Hits++
-	default:
-		cs.info.Misses++
+		switch {
+		case q.Uncounted:
+		case ok:
+			cs.info.Hits++
+		default:
+			cs.info.Misses++
+		}
 	}
 	if !ok {
 		return nil, false

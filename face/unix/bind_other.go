@@ -5,6 +5,7 @@ package unix
 import (
 	"io/fs"
 	"net"
+	"os"
 )
 
 func bind(path string, _ fs.FileMode) (*net.UnixListener, error) {
@@ -12,3 +13,5 @@ func bind(path string, _ fs.FileMode) (*net.UnixListener, error) {
 }
 
 func lockDir(string) (unlock func(), err error) { return func() {}, nil }
+
+func makeDir(path string, like fs.FileInfo) error { return os.Mkdir(path, like.Mode().Perm()) }

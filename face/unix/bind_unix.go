@@ -48,3 +48,21 @@ const (
 	lockTries = 100
 	lockPause = 10 * time.Millisecond
 )
+
+// makeDir makes a directory with the mode of another, and its owner and group as far
+// as it may: with others fewer may use it, not more.
+func makeDir(path string, like fs.FileInfo) error {
+	if err := os.Mkdir(path, like.Mode().Perm()); err != nil {
+		return err
+	}
+	// The mode is limited by the umask, and somebody may have put something else there.
+	d, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if s := like.Sys().(*syscall.Stat_t); d.Chown(int(s.Uid), int(s.Gid)) != nil {
+		_ = d.Chown(-1, int(s.Gid))
+	}
+	return d.Chmod(like.Mode().Perm())
+}

@@ -7,4 +7,4 @@ import (
 	"os"
 )
 
-func setMode(path string, mode fs.FileMode) error { return os.Chmod(path, mode) }
+func setMode(path string, mode fs.FileMode, _ fs.FileInfo) error { return os.Chmod(path, mode) }

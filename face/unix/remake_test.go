@@ -20,7 +20,7 @@ import (
 func served(t *testing.T, path string) (*Listener, chan error, chan face.Transport) {
 	t.Helper()
 	told, accepted := make(chan error, 16), make(chan face.Transport, 16)
-	l, err := Listen(path, Options{Remade: func(err error) { told <- err }})
+	l, err := Listen(path, Options{Remade: func(_ bool, err error) { told <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,15 @@ func connect(t *testing.T, path string, accepted chan face.Transport) net.Conn {
 func TestRemovedSocketIsMadeAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	path := filepath.Join(dir, "s")
-	_, told, accepted := served(t, path)
+	l, told, accepted := served(t, path)
+	if err := os.Chmod(dir, 0o710); err != nil {
+		t.Fatal(err)
+	}
+	facetest.Eventually(t, "the listener to see its mode", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.dir.Mode().Perm() == 0o710
+	})
 	first := connect(t, path, accepted)
 	for range 3 {
 		if err := os.RemoveAll(dir); err != nil {
@@ -80,6 +88,9 @@ func TestRemovedSocketIsMadeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		connect(t, path, accepted)
+		if fi, err := os.Stat(dir); err != nil || fi.Mode().Perm() != 0o710 {
+			t.Errorf("its directory: %v, %v", fi.Mode(), err)
+		}
 	}
 	if err := first.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
 		t.Fatal(err)

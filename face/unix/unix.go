@@ -23,15 +23,16 @@ type Options struct {
 	// stream.DefaultQueue.
 	Queue int
 	// Mode of the socket file; 0 means 0666, so that every user's
-	// applications may connect, as NFD has it.
+	// applications may connect, as NFD has it. A file that is made again has the
+	// mode, owner and group that somebody has given the one before.
 	Mode fs.FileMode
 	// Failed is told of what keeps a listener from accepting for a while
 	// (stream.Listener).
 	Failed func(error)
-	// Remade is told, with nil, when a listener has made its socket file again
-	// after somebody removed it, and with an error the first time that it cannot.
-	// It runs on a goroutine of the listener's.
-	Remade func(error)
+	// Remade is told when a listener has made its socket file again after somebody
+	// removed it, if only without the owner and group that it had (the error then),
+	// and the first time that it cannot. It runs on a goroutine of the listener's.
+	Remade func(made bool, err error)
 }
 
 // sendBuffer is the size of a socket's send buffer in bytes: enough that a
@@ -71,8 +72,9 @@ type Listener struct {
 	opts  Options
 	every time.Duration
 
-	mu   sync.Mutex // held while the file is made and removed
-	file fs.FileInfo
+	mu   sync.Mutex    // held while the file is made and removed
+	file fs.FileInfo   // as it was seen last
+	dir  fs.FileInfo   // its directory, likewise
 	done chan struct{} // closed when the listener is
 }
 
@@ -84,7 +86,14 @@ func Listen(path string, o Options) (*Listener, error) {
 	if o.Mode == 0 {
 		o.Mode = 0o666
 	}
-	l, file, err := create(path, o.Mode)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, cannot("create the directory of", path, err)
+	}
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, cannot("look at the directory of", path, err)
+	}
+	l, file, err := create(path, o.Mode, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +101,12 @@ func Listen(path string, o Options) (*Listener, error) {
 	wrap := func(c net.Conn) (*stream.Transport, error) { return accepted(c, local, o) }
 	sl := stream.NewListener(l, local, wrap)
 	sl.Failed = o.Failed
-	return &Listener{Listener: sl, path: path, opts: o, every: lookEvery, file: file, done: make(chan struct{})}, nil
+	return &Listener{Listener: sl, path: path, opts: o, every: lookEvery, file: file, dir: dir, done: make(chan struct{})}, nil
 }
 
-// create makes the socket file, and says what it is.
-func create(path string, mode fs.FileMode) (*net.UnixListener, fs.FileInfo, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, nil, cannot("create the directory of", path, err)
-	}
+// create makes the socket file, in a directory that exists, and says what it is. Its
+// owner and group are those of the one before, if there was one.
+func create(path string, mode fs.FileMode, before fs.FileInfo) (*net.UnixListener, fs.FileInfo, error) {
 	unlock, err := lockDir(filepath.Dir(path))
 	if err != nil {
 		return nil, nil, cannot("create", path, err)
@@ -117,8 +124,12 @@ func create(path string, mode fs.FileMode) (*net.UnixListener, fs.FileInfo, erro
 	}
 	l.SetUnlinkOnClose(false)
 	// The mode that bind gave is limited by the umask.
-	err = setMode(path, mode)
+	err = setMode(path, mode, before)
 	var file fs.FileInfo
+	var owner error
+	if errors.Is(err, errOwner) {
+		owner, err = err, nil
+	}
 	if err == nil {
 		file, err = os.Lstat(path)
 	}
@@ -127,8 +138,12 @@ func create(path string, mode fs.FileMode) (*net.UnixListener, fs.FileInfo, erro
 		_ = os.Remove(path)
 		return nil, nil, cannot("set the mode of", path, err)
 	}
-	return l, file, nil
+	return l, file, owner
 }
+
+// errOwner says that a socket file is there, but not with the owner and group that
+// it should have.
+var errOwner = errors.New("its owner and group cannot be set")
 
 // Serve implements face.Listener.
 func (l *Listener) Serve(accept face.Acceptor) error {
@@ -160,9 +175,9 @@ func (l *Listener) watch(stop <-chan struct{}) {
 		}
 		made, err := l.remake()
 		if l.opts.Remade != nil && (made || err != nil && pause == 0) {
-			l.opts.Remade(err)
+			l.opts.Remade(made, err)
 		}
-		if pause = min(2*pause+1, mostPause); err == nil {
+		if pause = min(2*pause+1, mostPause); made || err == nil {
 			pause = 0
 		}
 		left = pause
@@ -178,14 +193,27 @@ func (l *Listener) remake() (made bool, err error) {
 		return false, nil
 	}
 	if fi, err := os.Lstat(l.path); err == nil && os.SameFile(fi, l.file) {
+		l.file = fi
+		if d, err := os.Stat(filepath.Dir(l.path)); err == nil {
+			l.dir = d
+		}
 		return false, nil
 	}
-	sock, file, err := create(l.path, l.opts.Mode)
-	if err != nil {
+	dir := filepath.Dir(l.path)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(dir), 0o755); err == nil {
+			err = makeDir(dir, l.dir)
+		}
+		if err != nil {
+			return false, cannot("create the directory of", l.path, err)
+		}
+	}
+	sock, file, err := create(l.path, l.file.Mode().Perm(), l.file)
+	if err != nil && !errors.Is(err, errOwner) {
 		return false, err
 	}
 	l.file = file
-	return true, l.Replace(sock)
+	return true, errors.Join(l.Replace(sock), err)
 }
 
 func (l *Listener) isClosed() bool {

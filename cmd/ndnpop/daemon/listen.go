@@ -53,7 +53,7 @@ func (d *Daemon) listen(c *config.Config) error {
 		add(l, err, inUse("TCP", addr, "faces.websocket.listen"), run.ListenOptions{MaxFaces: w.MaxFaces})
 	}
 	if path := c.Faces.Unix.Path; path != "" {
-		l, err := unix.Listen(path, unix.Options{Failed: d.starved("unix://" + path), Remade: func(err error) { d.remade(path, err) }})
+		l, err := unix.Listen(path, unix.Options{Failed: d.starved("unix://" + path), Remade: func(made bool, err error) { d.remade(path, made, err) }})
 		add(l, err, unixError(path), run.ListenOptions{MaxFaces: c.Faces.Unix.MaxFaces})
 	}
 	if len(errs) > 0 {
@@ -141,12 +141,12 @@ func (d *Daemon) warnFiles(c *config.Config, limit uint64) {
 }
 
 // remade says that the Unix socket was made again.
-func (d *Daemon) remade(path string, err error) {
-	if err != nil {
+func (d *Daemon) remade(path string, made bool, err error) {
+	if !made {
 		d.log.Error().Str("uri", "unix://"+path).Err(err).Msg("somebody removed the socket, and it cannot be made again: local programs cannot connect")
 		return
 	}
-	d.log.Warn().Str("uri", "unix://"+path).Msg("somebody removed the socket: made again")
+	d.log.Warn().Str("uri", "unix://"+path).Err(err).Msg("somebody removed the socket: made again")
 }
 
 // unixError explains why the Unix socket cannot be made.
