@@ -56,7 +56,8 @@ func runForwarder(ctx context.Context, e *env, file string) error {
 		return err
 	}
 	setMemory()
-	log := daemon.NewLog(e.stderr, c.Log.Format)
+	log := daemon.NewQueuedLog(e.stderr, c.Log.Format)
+	defer log.Close()
 	d, err := daemon.Start(c, daemon.Options{Strategies: e.strategies, Log: log, Version: version})
 	if err != nil {
 		return err

@@ -15,19 +15,42 @@ import (
 type Log struct {
 	logger zerolog.Logger
 	level  atomic.Int32
+	queue  *logQueue // nil: none
 }
 
 // NewLog makes a logger that writes to w, in the format "console" or "json".
 // Colours are for terminals only.
-func NewLog(w io.Writer, format string) *Log {
+func NewLog(w io.Writer, format string) *Log { return newLog(w, format, false) }
+
+// NewQueuedLog is NewLog for a w that may not always take what is written: nobody
+// who logs waits for it. It is to be closed.
+func NewQueuedLog(w io.Writer, format string) *Log {
+	q := newLogQueue(w)
+	f, ok := w.(*os.File)
+	l := newLog(q, format, ok && term.IsTerminal(int(f.Fd())))
+	l.queue = q
+	q.told = func(lost int) {
+		l.logger.Warn().Int("lines", lost).Msg("lines of the log are lost: it could not be written")
+	}
+	go q.run()
+	return l
+}
+
+func newLog(w io.Writer, format string, terminal bool) *Log {
 	l := &Log{}
 	if format == "console" {
-		f, ok := w.(*os.File)
-		colour := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+		colour := terminal && os.Getenv("NO_COLOR") == ""
 		w = zerolog.ConsoleWriter{Out: w, NoColor: !colour, FormatTimestamp: clockOf}
 	}
 	l.logger = zerolog.New(w).Hook(l)
 	return l
+}
+
+// Close waits until what was logged is written, a second at most.
+func (l *Log) Close() {
+	if l.queue != nil {
+		l.queue.close()
+	}
 }
 
 // Logger is the logger.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 )
 
 // Notify tells the service manager (systemd, Type=notify) of a change of
@@ -22,6 +23,7 @@ func Notify(state string) error {
 		return fmt.Errorf("service manager: %w", err)
 	}
 	defer c.Close()
+	_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // who does not read is not waited for
 	if _, err := c.Write([]byte(state)); err != nil {
 		return fmt.Errorf("service manager: %w", err)
 	}
