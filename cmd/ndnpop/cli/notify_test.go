@@ -14,7 +14,7 @@ import (
 )
 
 // TestRunTellsTheServiceManager: ready after the start and after a reload, and
-// stopping.
+// stopping, even while it reads a file that gives nothing.
 func TestRunTellsTheServiceManager(t *testing.T) {
 	dir := t.TempDir()
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
@@ -45,9 +45,30 @@ func TestRunTellsTheServiceManager(t *testing.T) {
 	signal(syscall.SIGHUP)
 	next("RELOADING=1\nMONOTONIC_USEC=")
 	next("READY=1")
+	log.waitFor(t, "configuration reloaded")
+	write(t, file, "")
+	signal(syscall.SIGHUP)
+	next("RELOADING=1")
+	next("READY=1")
+	log.waitFor(t, "c.toml is empty")
+	pipe := filepath.Join(dir, "pipe")
+	err = syscall.Mkfifo(pipe, 0o600)
+	if err == nil {
+		err = os.Rename(pipe, file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal(syscall.SIGHUP)
+	next("RELOADING=1")
 	signal(syscall.SIGTERM)
 	next("STOPPING=1")
 	if n := <-code; n != 0 {
 		t.Errorf("exit code %d\n%s", n, log)
 	}
+	w, err := os.OpenFile(file, os.O_WRONLY, 0) // so that the reader ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ndnpop/cmd/ndnpop/config"
 	"ndnpop/cmd/ndnpop/daemon"
+	"ndnpop/strategy"
 )
 
 func newRunCmd(e *env) *cobra.Command {
@@ -68,36 +71,59 @@ func runForwarder(ctx context.Context, e *env, file string) error {
 		}
 	}
 	tell("READY=1")
+	// The file is read beside: where it is may hang, and the end must not wait for it.
+	asked, read := hup, make(chan reading, 1)
 	for {
 		select {
 		case <-ctx.Done():
 			tell("STOPPING=1")
 			d.Stop()
 			return nil
-		case <-hup:
+		case <-asked:
 			tell("RELOADING=1\nMONOTONIC_USEC=" + strconv.FormatInt(monotonic(), 10))
-			reload(e, d, log, file)
+			asked = nil // until this one is done
+			go func() { read <- readAgain(file, e.strategies) }()
+		case r := <-read:
+			reload(r, d, log, file)
+			asked = hup
 			tell("READY=1")
 		}
 	}
 }
 
+// reading is the file as it was read again.
+type reading struct {
+	c   *config.Config
+	err error
+}
+
+// readAgain reads the file again. One without a single byte is what an editor or a
+// copy leaves behind on a full disk, or for a moment: nobody means by it that all
+// faces and routes shall go.
+func readAgain(file string, set *strategy.Set) (r reading) {
+	if fi, err := os.Stat(file); err == nil && fi.Mode().IsRegular() && fi.Size() == 0 {
+		r.err = fmt.Errorf("%s is empty: restart to go back to the defaults", file)
+		return r
+	}
+	r.c, r.err = loadConfig(file, set)
+	return r
+}
+
 // reload applies the file again.
-func reload(e *env, d *daemon.Daemon, log *daemon.Log, file string) {
+func reload(r reading, d *daemon.Daemon, log *daemon.Log, file string) {
 	l := log.Logger()
 	if file == "" {
 		l.Warn().Msg("nothing to reload: started without a configuration file")
 		return
 	}
-	c, err := loadConfig(file, e.strategies)
-	if err != nil {
+	if err := r.err; err != nil {
 		for _, line := range strings.Split(err.Error(), "\n") {
 			l.Error().Msg(line)
 		}
 		l.Error().Str("file", file).Msg("configuration not reloaded: the old one stays in force")
 		return
 	}
-	restart := d.Reload(c)
+	restart := d.Reload(r.c)
 	l.Info().Str("file", file).Msg("configuration reloaded")
 	if len(restart) > 0 {
 		l.Warn().Strs("keys", restart).Msg("changed keys that only a restart applies")
