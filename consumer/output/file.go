@@ -45,6 +45,7 @@ type File struct {
 	rng        string
 	resume     bool
 	isNew      bool // there was no part file before
+	named      bool // the whole has its final name already, and the part file is empty
 
 	j       journal // as it would be saved now
 	saved   place   // at the last save
@@ -82,7 +83,10 @@ func ResumeFile(ctx context.Context, path, rng string, sum hash.Hash) (*File, er
 		return nil, err
 	}
 	f.resume, f.j = true, j
-	if err := f.check(ctx, sum); err != nil {
+	if f.named, err = f.hasName(ctx, sum); err == nil && !f.named {
+		err = f.check(ctx, sum)
+	}
+	if err != nil {
 		if f.isNew {
 			err = errors.Join(err, os.Remove(f.part))
 		}
@@ -147,6 +151,34 @@ func (f *File) journal() string { return f.part + ".journal" }
 // Lost is how many bytes ResumeFile cut off that the journal promised: what a
 // crash kept from the disk, and what came after it.
 func (f *File) Lost() uint64 { return f.lost }
+
+// hasName reports whether the whole has its final name: Commit was interrupted before it
+// removed the journal. It adds the content to sum then.
+func (f *File) hasName(ctx context.Context, sum hash.Hash) (bool, error) {
+	part, err := f.f.Stat()
+	if err != nil || part.Size() > 0 || !f.j.whole() {
+		return false, err
+	}
+	whole, err := os.Open(f.path)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	defer whole.Close()
+	if fi, err := whole.Stat(); err != nil || uint64(fi.Size()) != f.j.Done {
+		return false, err
+	}
+	crc := crc32.New(castagnoli)
+	w := io.Writer(crc)
+	if sum != nil {
+		w = io.MultiWriter(crc, sum)
+	}
+	_, err = io.Copy(w, &ctxReader{ctx, whole})
+	ok := err == nil && crc.Sum32() == f.j.CRC32C
+	if !ok && sum != nil {
+		sum.Reset()
+	}
+	return ok, err
+}
 
 // check compares the part file with its journal and cuts it to the last place
 // up to which the journal vouches for it.
@@ -226,6 +258,9 @@ func (f *File) Open(o *consumer.Object) (consumer.Resume, error) {
 			ErrOtherObject, name, f.j.SegmentSize, o.SegmentSize)
 	}
 	f.opened = true
+	if f.named {
+		return f.j.resume(), nil
+	}
 	if _, err := f.f.Seek(int64(f.j.Done), io.SeekStart); err != nil {
 		return consumer.Resume{}, err
 	}
@@ -234,6 +269,9 @@ func (f *File) Open(o *consumer.Object) (consumer.Resume, error) {
 
 // Write implements Target.
 func (f *File) Write(p []byte, then consumer.Resume) error {
+	if f.named && len(p) > 0 {
+		return fmt.Errorf("%w: %s was whole, and the object goes on after it; run without --resume", ErrOtherObject, f.path)
+	}
 	if _, err := f.f.Write(p); err != nil {
 		// The journal does not know of what was written of p.
 		return fmt.Errorf("%w; what is there can be gone on with by --resume", err)
@@ -258,10 +296,10 @@ func (f *File) save() error {
 // Commit implements Target: the content is made durable before it gets its
 // name, so that not even a power failure leaves wrong bytes there.
 func (f *File) Commit() error {
-	if err := f.f.Sync(); err != nil {
-		return errors.Join(err, f.f.Close())
+	if f.named {
+		return errors.Join(ignoreMissing(os.Remove(f.journal())), os.Remove(f.part), f.f.Close())
 	}
-	if err := publish(f.f, f.path); err != nil {
+	if err := f.name(); err != nil {
 		return err
 	}
 	if err := ignoreMissing(os.Remove(f.journal())); err != nil {
@@ -270,10 +308,23 @@ func (f *File) Commit() error {
 	return syncDir(filepath.Dir(f.path))
 }
 
+// name gives the content its final name. The journal tells of the whole then, so that
+// who is interrupted before it is removed has nothing to fetch again.
+func (f *File) name() error {
+	if err := f.f.Sync(); err != nil {
+		return errors.Join(err, f.f.Close())
+	}
+	// A disk that has no room for that is no reason to fail.
+	_ = f.save()
+	return publish(f.f, f.path)
+}
+
 // Abort implements Target.
 func (f *File) Abort(cause error) error {
 	var err error
 	switch {
+	case f.named:
+		err = os.Remove(f.part)
 	case errors.Is(cause, ErrVerify) && !f.verifiedPrefix(cause):
 		err = f.discard()
 	case f.opened && f.j.Done > 0:

@@ -103,6 +103,9 @@ func (j *journal) resume() consumer.Resume {
 	}
 }
 
+// whole reports whether nothing is missing of the object; of a range nothing says so.
+func (j *journal) whole() bool { return j.HasFinal && j.Segment > j.Final }
+
 func (j *journal) set(r consumer.Resume) {
 	j.Segment, j.Skip, j.Done, j.Final, j.HasFinal = r.Segment, r.Skip, r.Done, r.Final, r.HasFinal
 }
