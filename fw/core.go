@@ -311,7 +311,7 @@ func (s *Shard) route(n ndn.Name, hashes []uint64, hint []byte) *table.FibEntry 
 	}
 }
 
-// Learn implements strategy.Core.
+// Learn implements strategy.Broadcaster.
 func (k *core) Learn(c *strategy.Context) {
 	s, l := (*Shard)(k), c.Link()
 	if l != nil && l.Announcement != nil && s.cfg.OnAnnouncement != nil && c.Setup().Event == "Data" {

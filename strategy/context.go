@@ -56,9 +56,6 @@ type Core interface {
 	// Check says why Send would refuse c's Interest to a face before it tries
 	// the face; Sent if it would not.
 	Check(c *Context, f ndn.FaceID) Refusal
-	// Learn hands the prefix announcement of c's Data, as a route over the
-	// face it came from, to the operator's routing.
-	Learn(c *Context)
 }
 
 // Broadcaster is what a Core also needs for strategies that look for content
@@ -68,6 +65,9 @@ type Broadcaster interface {
 	// may be sent to, in ascending order. The list is valid until the next
 	// call.
 	Faces(c *Context) []ndn.FaceID
+	// Learn hands the prefix announcement of c's Data, as a route over the
+	// face it came from, to the operator's routing.
+	Learn(c *Context)
 }
 
 // Output is one Interest to send.
@@ -442,7 +442,11 @@ func (c *Context) PassAnnouncement() { c.out.PassAnnouncement = true }
 
 // Learn hands the Data's prefix announcement to the operator's routing, which
 // checks it before it adds a route over the face the Data came from.
-func (c *Context) Learn() { c.core.Learn(c) }
+func (c *Context) Learn() {
+	if b, ok := c.core.(Broadcaster); ok {
+		b.Learn(c)
+	}
+}
 
 // Rand returns a pseudo-random number. The sequence depends on the shard's
 // seed and history alone.

@@ -19,7 +19,6 @@ type oneEntry struct {
 func (o *oneEntry) Send(*Context, Output) Refusal                  { return RefusedQueue }
 func (o *oneEntry) Check(*Context, ndn.FaceID) Refusal             { return Sent }
 func (o *oneEntry) Nack(*Context, ndn.FaceID, ndn.NackReason) bool { return false }
-func (o *oneEntry) Learn(*Context)                                 {}
 func (o *oneEntry) Lookup(*Context) ([]table.NextHop, *table.FibEntry) {
 	return []table.NextHop{{Face: 1}}, nil
 }

@@ -264,6 +264,3 @@ func (d *direct) Lookup(*strategy.Context) ([]table.NextHop, *table.FibEntry) { 
 
 // Check implements strategy.Core.
 func (d *direct) Check(*strategy.Context, ndn.FaceID) strategy.Refusal { return strategy.Sent }
-
-// Learn implements strategy.Core.
-func (d *direct) Learn(*strategy.Context) {}
