@@ -42,6 +42,8 @@ type Daemon struct {
 	log  *zerolog.Logger
 	// strangers is the log of what remote hosts can cause at will.
 	strangers zerolog.Logger
+	// programs is the log of what programs of this host can cause at will.
+	programs  zerolog.Logger
 	fwd       *run.Forwarder
 	mgmt      *mgmt.Server
 	stopMgmt  func()
@@ -79,7 +81,7 @@ func Known(set *strategy.Set) config.Known {
 // left running.
 func Start(c *config.Config, o Options) (_ *Daemon, err error) {
 	d := &Daemon{opts: o, log: o.Log.Logger(), cfg: c, weighed: map[string]ndn.Name{}}
-	d.strangers = d.log.Sample(&zerolog.BurstSampler{Burst: remoteRefusals, Period: time.Second})
+	d.strangers, d.programs = d.log.Sample(&fewLines{}), d.log.Sample(&fewLines{})
 	o.Log.SetLevel(c.Log.Level)
 	shard, err := shardConfig(c)
 	if err != nil {
@@ -282,13 +284,10 @@ func (d *Daemon) disbelieved(b mgmt.Disbelief) {
 	d.log.Debug().Uint64("face", uint64(b.Face)).Str("data", b.Data).Err(b.Err).Msg("announcement not learnt")
 }
 
-// remoteRefusals is how many refused commands of remote hosts are logged in a
-// second: strangers must not fill the disk. All are counted.
-const remoteRefusals = 10
-
-// refused logs a command that was not allowed.
+// refused logs a command that was not allowed, but not all when there are many.
+// All are counted.
 func (d *Daemon) refused(r mgmt.Refusal) {
-	log := d.log
+	log := &d.programs
 	if !r.Local {
 		log = &d.strangers
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,30 @@ func (l *Log) SetLevel(level string) {
 	if v, err := zerolog.ParseLevel(level); err == nil {
 		l.level.Store(int32(v))
 	}
+}
+
+// linesPerSecond is how many lines are logged in a second of what somebody can cause
+// at will: nobody must fill the disk.
+const linesPerSecond = 10
+
+// fewLines is a zerolog.Sampler of linesPerSecond. Zerolog's own would be silent
+// for as long as the clock has been set back.
+type fewLines struct {
+	mu    sync.Mutex
+	since time.Time // with the monotonic clock
+	lines int
+}
+
+// Sample implements zerolog.Sampler.
+func (f *fewLines) Sample(zerolog.Level) bool {
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Sub(f.since) >= time.Second {
+		f.since, f.lines = now, 0
+	}
+	f.lines++
+	return f.lines <= linesPerSecond
 }
 
 // timeFormat has milliseconds. zerolog's own has none, and can be changed for
