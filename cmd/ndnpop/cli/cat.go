@@ -225,6 +225,9 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 			return nil, fmt.Errorf("--segments: %w", err)
 		}
 	}
+	if err := f.checkFiles(); err != nil {
+		return nil, err
+	}
 	if f.sha256 != "" {
 		if p.want, err = hex.DecodeString(f.sha256); err != nil || len(p.want) != sha256.Size {
 			return nil, fmt.Errorf("--sha256 %q: want %d hexadecimal digits", f.sha256, 2*sha256.Size)
@@ -257,6 +260,42 @@ func (f *catFlags) plan(name string, reg *cc.Registry) (*catPlan, error) {
 	}
 	p.controller, err = p.newController()
 	return p, err
+}
+
+// checkFiles refuses flags that name one file twice: what one wrote would be lost.
+func (f *catFlags) checkFiles() error {
+	type use struct{ flag, path string }
+	uses := []use{{"--trace", f.trace}, {"--log-cwnd", f.logCwnd}, {"--log-rtt", f.logRTT}}
+	if f.stats != "-" {
+		uses = append(uses, use{"--stats", f.stats})
+	}
+	if f.output != "" && f.output != "-" {
+		uses = append(uses, use{"-o", f.output}, use{"-o", f.output + ".part"}, use{"-o", f.output + ".part.journal"})
+	}
+	for i, a := range uses {
+		for _, b := range uses[:i] {
+			if a.path != "" && b.path != "" && sameFile(a.path, b.path) {
+				return fmt.Errorf("%s and %s would both write %s; name another file", b.flag, a.flag, a.path)
+			}
+		}
+	}
+	return nil
+}
+
+// sameFile reports whether what is written to two paths goes to one file. Devices
+// and pipes may be named twice.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return x.Mode().IsRegular() && os.SameFile(x, y)
+	}
+	if errX == nil || errY == nil {
+		return false
+	}
+	a, errX = filepath.Abs(a)
+	b, errY = filepath.Abs(b)
+	return errX == nil && errY == nil && a == b
 }
 
 // parseRate reads 100mbit and the like (tc's bit units, 1 kbit = 1000 bit) as
@@ -399,7 +438,7 @@ func followLinks(path string) (string, error) {
 		// Not cleaned before: after a link to a directory, ".." is where that lies.
 		dir, file := filepath.Split(to)
 		if dir, err = filepath.EvalSymlinks(dir); err != nil {
-			return "", err
+			return "", fmt.Errorf("%s is a link to %s: %w", path, to, err)
 		}
 		path = filepath.Join(dir, file)
 	}

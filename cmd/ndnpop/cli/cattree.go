@@ -189,7 +189,7 @@ func runCatTree(ctx context.Context, e *env, f *catFlags, p *catPlan) error {
 		Name: p.fetch.Name, Dir: f.output, Resume: f.resume, Check: p.checked, Parallel: treeParallel, Fetch: fetch,
 		Done: func(path string, before bool) {
 			if f.verbose && !before {
-				fmt.Fprintln(e.stderr, path)
+				fmt.Fprintln(e.stderr, safe(path))
 			}
 		},
 	})

@@ -96,7 +96,7 @@ func TestTree(t *testing.T) {
 			t.Fatalf("code %d, %s", code, msg)
 		}
 		sameTree(t, contents(t, out), want)
-		if !strings.Contains(msg, "line\nbreak\n") || strings.Count(msg, " files: ") != 1 {
+		if !strings.Contains(msg, `"line\nbreak"`+"\n") || strings.Count(msg, " files: ") != 1 {
 			t.Errorf("it says\n%s", msg)
 		}
 		var s catSummary
