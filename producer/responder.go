@@ -137,7 +137,7 @@ func New(cfg Config, store Store, out Sender) (*Responder, error) {
 // generic components, so that what follows it can be told apart.
 func CheckPrefix(prefix ndn.Name) error {
 	if len(prefix) == 0 {
-		return ErrPrefix
+		return fmt.Errorf("%w: %s has none", ErrPrefix, prefix)
 	}
 	for n := prefix; len(n) > 0; {
 		var c ndn.Component

@@ -153,8 +153,16 @@ func newRoot(e *env) *cobra.Command {
 		switch c.Name() {
 		case "help":
 			c.Example = "  ndnpop help cat"
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return withCode(exitUsage, fmt.Errorf("there is no command %q; see ndnpop --help", strings.Join(args, " ")))
+				}
+				return nil
+			}
 		case "completion":
 			c.Example = "  source <(ndnpop completion bash)"
+			c.Args = usageArgs(cobra.NoArgs)
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 			for _, shell := range c.Commands() {
 				shell.Example = "  ndnpop completion " + shell.Name()
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/named-data/ndnd/std/types/optional"
 	"github.com/spf13/cobra"
 
+	"ndnpop/face"
 	"ndnpop/face/dial"
 	"ndnpop/mgmt"
 	"ndnpop/mgmt/client"
@@ -124,6 +125,8 @@ func (f *ctlFlags) explain(uri string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return withCode(exitInterrupted, errors.New("interrupted"))
+	case errors.Is(err, client.ErrClosed) && errors.Is(err, face.ErrRefused):
+		return unreachable(uri, err)
 	case errors.Is(err, client.ErrClosed):
 		return withCode(exitGaveUp, fmt.Errorf("%w; is something else than a forwarder at %s?", err, uri))
 	case errors.Is(err, mgmt.ErrTimeout) && !local(uri):

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -116,8 +117,8 @@ key's name. The keychain is made if it does not exist.`,
 			} else if err != nil {
 				return err
 			}
-			fmt.Fprintln(f.e.stdout, key.Name)
-			return nil
+			_, err = fmt.Fprintln(f.e.stdout, key.Name)
+			return err
 		},
 	}
 	c.Flags().StringVar(&kind, "type", "ecc", "`"+strings.Join(sign.KeyKinds(), "|")+"`: ECDSA on P-256, RSA with 2048 bits, or Ed25519")
@@ -265,15 +266,28 @@ cert-dump". The keychain is made if it does not exist. The encrypted keys of
 				return err
 			}
 			keys, certs, err := k.Import(b)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", inputName(args), err)
+			}
 			for _, n := range keys {
-				fmt.Fprintf(f.e.stdout, "key %s\n", n)
+				_, e := fmt.Fprintf(f.e.stdout, "key %s\n", n)
+				err = cmp.Or(err, e)
 			}
 			for _, n := range certs {
-				fmt.Fprintf(f.e.stdout, "certificate %s\n", n)
+				_, e := fmt.Fprintf(f.e.stdout, "certificate %s\n", n)
+				err = cmp.Or(err, e)
 			}
 			return err
 		},
 	}
+}
+
+// inputName is what readInput reads, for people.
+func inputName(args []string) string {
+	if len(args) == 0 || args[0] == "-" {
+		return "standard input"
+	}
+	return args[0]
 }
 
 // readInput reads the file that args names, or standard input.

@@ -81,7 +81,8 @@ func TestKeyFails(t *testing.T) {
 		{[]string{"export", "/b"}, exitFailed, "/a/KEY/"},
 		{[]string{"export", "/b", "--keychain=" + dir + "/none"}, exitFailed, "ndnpop key generate"},
 		{[]string{"import", dir + "/none"}, exitFailed, "no such file"},
-		{[]string{"import"}, exitFailed, "neither a certificate nor a key"},
+		{[]string{"import", "key_test.go"}, exitFailed, "key_test.go: neither a certificate nor a key"},
+		{[]string{"import"}, exitFailed, "standard input: neither a certificate nor a key"},
 		{[]string{"sign", "/a"}, exitFailed, "neither a certificate nor a key"},
 	} {
 		args := append([]string{"key", "--keychain", dir}, c.args...)

@@ -110,6 +110,9 @@ func runPing(ctx context.Context, e *env, transport string, o ping.Options, log 
 	ready := make(chan struct{})
 	report := &reporter{e: e, uri: uri, ready: func() { close(ready) }}
 	app := serve.New(serve.Config{Dial: open, Report: report.report})
+	// All that is printed before the end is by the App's goroutine.
+	out := &lastingError{w: e.stdout, failed: finish}
+	log.w = out
 	client := &finishing{finish: finish}
 	c := ping.NewClient(o, app, func(r ping.Result) {
 		switch r.Outcome {
@@ -128,8 +131,10 @@ func runPing(ctx context.Context, e *env, transport string, o ping.Options, log 
 	go func() {
 		select {
 		case <-ready:
-			fmt.Fprintf(e.stdout, "PING %s\n", o.Prefix)
-			app.Do(c.Begin)
+			app.Do(func(now ndn.Time) {
+				fmt.Fprintf(out, "PING %s\n", o.Prefix)
+				c.Begin(now)
+			})
 		case <-run.Done():
 		}
 	}()
@@ -138,15 +143,37 @@ func runPing(ctx context.Context, e *env, transport string, o ping.Options, log 
 	}
 	app.Do(func(ndn.Time) { c.Stop() })
 	s := c.Statistics()
-	fmt.Fprintf(e.stdout, "\n--- %s ping statistics ---\n", o.Prefix)
-	fmt.Fprintf(e.stdout, "%d packets transmitted, %d received, %d nacked, %.4g%% lost, %.4g%% nacked, time %s ms\n",
+	fmt.Fprintf(out, "\n--- %s ping statistics ---\n", o.Prefix)
+	fmt.Fprintf(out, "%d packets transmitted, %d received, %d nacked, %.4g%% lost, %.4g%% nacked, time %s ms\n",
 		s.Sent, s.Answered, s.Nacked, s.Lost(), s.NackedPercent(), milliseconds(time.Since(began)))
+	if out.err != nil {
+		return out.err
+	}
 	if s.Answered == 0 {
 		return withCode(exitGaveUp, fmt.Errorf("no answer from %s", o.Prefix))
 	}
-	fmt.Fprintf(e.stdout, "rtt min/avg/max/mdev = %s/%s/%s/%s ms\n",
+	fmt.Fprintf(out, "rtt min/avg/max/mdev = %s/%s/%s/%s ms\n",
 		milliseconds(s.Min), milliseconds(s.Avg), milliseconds(s.Max), milliseconds(s.Mdev))
-	return nil
+	return out.err
+}
+
+// lastingError is a Writer that keeps its first error, and tells of it once.
+type lastingError struct {
+	w      io.Writer
+	err    error
+	failed func()
+}
+
+func (l *lastingError) Write(p []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	n, err := l.w.Write(p)
+	if err != nil {
+		l.err = err
+		l.failed()
+	}
+	return n, err
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()*1e3) }
