@@ -3,6 +3,7 @@ package udp
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -22,12 +23,16 @@ type endpoint struct {
 	to    netip.AddrPort
 	name  sockaddr // to, as the kernel wants it; unused if connected
 	limit int      // Options.MTU
+	// The socket's own address, of a connected one, and what is told when the host
+	// has it no more.
+	from  netip.Addr
+	moved func(error)
 
 	mtu atomic.Int64 // 0: not known yet
 
 	mu      sync.Mutex
 	err     error     // why it ends; nil while it lives
-	checked time.Time // when the path MTU was read
+	checked time.Time // when the path MTU was read, and from looked for
 	doubted int       // a size limit that the kernel does not know of
 	doubts  time.Time // until when
 }
@@ -82,11 +87,31 @@ func (e *endpoint) Send(b *face.Frames) (dropped int) {
 		e.mu.Unlock()
 		return b.Len()
 	}
-	if now.Sub(e.checked) > mtuCheck {
+	fresh, look := e.checked.IsZero(), now.Sub(e.checked) > lookEvery
+	if look {
 		e.readMTU(now)
 	}
 	e.mu.Unlock()
+	if look && !fresh && e.moved != nil && !isLocal(e.from) {
+		e.moved(fmt.Errorf("udp: %w: %s", errMoved, e.from))
+		return b.Len()
+	}
 	return e.sock.send(e, b)
+}
+
+// errMoved ends a connected socket: it would send from that address all the same,
+// and hear nothing, until it is connected anew.
+var errMoved = errors.New("this host has the address no more that the face sends from")
+
+// isLocal reports whether the host has an address, or cannot say. Binding to it is
+// the cheapest way to ask.
+func isLocal(a netip.Addr) bool {
+	c, err := net.ListenUDP(family(a), net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 0)))
+	if err != nil {
+		return !errors.Is(err, syscall.EADDRNOTAVAIL)
+	}
+	_ = c.Close()
+	return true
 }
 
 // sizes are what a datagram may be tried with when one did not pass and

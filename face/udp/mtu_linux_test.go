@@ -283,11 +283,16 @@ func link(t *testing.T, a, b *host, ipA, ipB string, aListens bool) (tx face.Tra
 	if !aListens {
 		return d, got, ended
 	}
-	dh.do(func() { d.Send(&face.Frames{Buf: []byte{byte(ndn.TypeData), 0}, Ends: []int{2}}) })
-	select {
-	case tx = <-accepted:
-	case <-time.After(10 * time.Second):
-		t.Fatal("no peer")
+	// What comes before the neighbours know each other may be lost.
+	for end := time.Now().Add(10 * time.Second); ; {
+		dh.do(func() { d.Send(&face.Frames{Buf: []byte{byte(ndn.TypeData), 0}, Ends: []int{2}}) })
+		select {
+		case tx = <-accepted:
+			return tx, got, ended
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			t.Fatal("no peer")
+		}
 	}
-	return tx, got, ended
 }

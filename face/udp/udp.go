@@ -53,8 +53,9 @@ const DefaultBuffer = 8 << 20
 
 const (
 	defaultMaxPeers = 65536
-	// mtuCheck is how often a sending endpoint asks for the path MTU again.
-	mtuCheck = 30 * time.Second
+	// lookEvery is how often a sending endpoint asks for the path MTU again, and
+	// whether the host still has the address that it sends from.
+	lookEvery = 15 * time.Second
 	// mtuDoubt is how long an endpoint keeps below a size that failed
 	// although the kernel's own idea of the path allows it (RFC 1191, 6.3).
 	mtuDoubt = 10 * time.Minute
@@ -195,6 +196,7 @@ func Dial(remote string, o Options) (face.Server, error) {
 		return nil, fmt.Errorf("udp: %w", err)
 	}
 	p.init(sock, local, to, o.MTU)
+	p.from, p.moved = local.Addr(), p.end
 	return p, nil
 }
 
