@@ -3,6 +3,7 @@ package consumer
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"ndnpop/consumer/cc"
 	"ndnpop/ndn"
@@ -115,6 +116,39 @@ func TestLateRefusalIsOneReplicas(t *testing.T) {
 		}
 		if exists && (f.Err() != nil || sink.bytes != 500) || !exists && !errors.Is(f.Err(), ErrNoContent) {
 			t.Errorf("exists %v: %v, %d bytes", exists, f.Err(), sink.bytes)
+		}
+	}
+}
+
+// What the network finds is silent, and there is no route to the others: that ends,
+// and is no Nack of the silent one.
+func TestSilenceAndNoRoute(t *testing.T) {
+	for _, multi := range []bool{false, true} {
+		o := newOrigin(500, 1000)
+		f, _ := withReplica(t, o, func(c *Config) { c.MultiSource, c.Retries = multi, 3 })
+		silent := 0
+		for now := ndn.Time(1); !f.Done(); now = max(now, f.Deadline()) {
+			if now > ndn.Time(time.Minute) {
+				t.Fatal("it does not give up")
+			}
+			f.Tick(now)
+			w, ok := f.Next(now, nil)
+			if !ok {
+				continue
+			}
+			var p ndn.Packet
+			p.Kind, p.NackReason = ndn.KindNack, ndn.NackNoRoute
+			if err := p.Interest.Parse(w); err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Interest.ForwardingHint) == 0 {
+				silent++
+				continue
+			}
+			f.Nack(now, &p)
+		}
+		if err := f.Err(); !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrNoRoute) || silent < 2 {
+			t.Errorf("all at once %v: %v after %d Interests without an answer", multi, err, silent)
 		}
 	}
 }

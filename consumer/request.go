@@ -114,7 +114,9 @@ func (f *Fetch) oneNack(now ndn.Time, in *ndn.Interest, reason ndn.NackReason) {
 		r.out = false
 		f.wake = now
 		if f.cur.noRoutes++; !f.otherReplica() {
-			f.cur.noRoutes--
+			// noRoute counts it. The lane may be another one now, which fell silent
+			// instead of being refused.
+			f.cur.noRoutes = max(f.cur.noRoutes-1, 0)
 			f.noRoute(now, f.cur)
 		}
 	}
