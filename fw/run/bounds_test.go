@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,12 @@ import (
 
 func TestFacesPerListenerAreBounded(t *testing.T) {
 	f := start(t, Options{})
+	var told atomic.Int32
+	f.Observe(func(e Event) {
+		if e.Kind == ListenerFull {
+			told.Add(1)
+		}
+	})
 	addr := listenTCP(t, f, "127.0.0.1:0", ListenOptions{MaxFaces: 3})
 	udpAddr := listenUDP(t, f, "127.0.0.1:0", ListenOptions{MaxFaces: 2})
 	_, id := memApp(t, f, echo(t, 10))
@@ -40,6 +47,9 @@ func TestFacesPerListenerAreBounded(t *testing.T) {
 		a.expect(ndn.KindData, fmt.Sprintf("/a/u%d", i)) // in the place of an earlier one
 	}
 	eventually(t, "two refusals", func() bool { return f.RefusedFaces() == 2 })
+	if n := told.Load(); n != 1 {
+		t.Errorf("told %d times that peers are refused", n)
+	}
 	// A place that gets free is given away again.
 	apps[0].close()
 	eventually(t, "a free place", func() bool { return len(f.Faces()) == 2+2+2 })

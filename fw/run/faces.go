@@ -80,10 +80,10 @@ func (f *Forwarder) addFace(n newFace) (*netFace, error) {
 	switch {
 	case f.closed:
 		return nil, ErrClosed
-	case len(f.faces) >= f.opts.MaxFaces:
+	case n.listener != nil && (len(n.listener.members) >= n.listener.opts.MaxFaces || len(f.faces) >= f.opts.MaxFaces):
+		n.listener.full()
 		return nil, ErrTooManyFaces
-	case n.listener != nil && len(n.listener.members) >= n.listener.opts.MaxFaces:
-		n.listener.refused++
+	case len(f.faces) >= f.opts.MaxFaces:
 		return nil, ErrTooManyFaces
 	}
 	if fc.id == 0 {

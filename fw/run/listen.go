@@ -42,9 +42,10 @@ type listener struct {
 	members []*netFace
 	hosts   map[netip.Prefix]int // faces of each host, of streams
 	refused uint64
-	turns   bucket  // of faces for new datagram peers
-	again   bucket  // of those that come back after a refusal
-	back    returns // who they are
+	fullAt  ndn.Time // when a peer was refused last for want of room; 0: never
+	turns   bucket   // of faces for new datagram peers
+	again   bucket   // of those that come back after a refusal
+	back    returns  // who they are
 	seed    maphash.Seed
 }
 
@@ -91,6 +92,19 @@ func (l *listener) serve() {
 		l.f.mu.Unlock()
 		l.f.emit(Event{Kind: ListenerDown, Listener: l.uri, Err: err})
 	}
+}
+
+// fullCalm is how long there must have been room until want of it is news.
+const fullCalm = time.Minute
+
+// full notes that a peer is refused; the face table's lock is held.
+func (l *listener) full() {
+	l.refused++
+	now := l.f.clock.now()
+	if l.fullAt == 0 || now.Sub(l.fullAt) > fullCalm {
+		l.f.emit(Event{Kind: ListenerFull, Listener: l.uri})
+	}
+	l.fullAt = now
 }
 
 // join adds a face; the face table's lock is held.

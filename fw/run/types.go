@@ -239,6 +239,9 @@ const (
 	// PrefixAnnounced: a strategy wants the prefix announcement of a Data
 	// learnt. Whether it is believed is the observer's to decide.
 	PrefixAnnounced
+	// ListenerFull: a listener refuses a peer because it, or the face table, has as
+	// many faces as it may, for the first time in a while.
+	ListenerFull
 )
 
 // String names the kind.
@@ -262,6 +265,8 @@ func (k EventKind) String() string {
 		return "face unreachable"
 	case PrefixAnnounced:
 		return "prefix announced"
+	case ListenerFull:
+		return "listener full"
 	}
 	return "unknown event"
 }
@@ -281,6 +286,6 @@ type Event struct {
 	Announcement Announcement // of PrefixAnnounced
 	Face         FaceInfo     // of face events
 	Route        Route        // of route events; Prefix is the observer's to keep
-	Listener     string       // its URI, of ListenerDown
+	Listener     string       // its URI, of events of listeners
 	Err          error        // why, where there is a reason
 }

@@ -128,7 +128,7 @@ func (f *ctlFlags) explain(uri string, err error) error {
 	case errors.Is(err, client.ErrClosed) && errors.Is(err, face.ErrRefused):
 		return unreachable(uri, err)
 	case errors.Is(err, client.ErrClosed):
-		return withCode(exitGaveUp, fmt.Errorf("%w; is something else than a forwarder at %s?", err, uri))
+		return withCode(exitGaveUp, fmt.Errorf("%w; does it have as many connections as it may, or is something else than a forwarder at %s?", err, uri))
 	case errors.Is(err, mgmt.ErrTimeout) && !local(uri):
 		return withCode(exitGaveUp, fmt.Errorf("%w: forwarders are managed from their own host; use the Unix socket there, or TCP over loopback", err))
 	case errors.Is(err, mgmt.ErrTimeout):

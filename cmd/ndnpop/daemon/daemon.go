@@ -302,6 +302,11 @@ func (d *Daemon) observe(e run.Event) {
 	case run.ListenerDown:
 		d.log.Error().Str("uri", e.Listener).Err(e.Err).Msg("listener failed")
 		return
+	case run.ListenerFull:
+		d.log.Warn().Str("uri", e.Listener).
+			Str("remedy", "see who they are (ndnpop ctl face list), or raise max_faces of the listener, or faces.max").
+			Msg("new peers are refused until others end")
+		return
 	case run.RouteAdded, run.RouteRemoved:
 		d.log.Debug().Stringer("prefix", e.Route.Prefix).Uint64("face", uint64(e.Route.Face)).
 			Uint64("cost", e.Route.Cost).Uint64("origin", e.Route.Origin).Msg(e.Kind.String())

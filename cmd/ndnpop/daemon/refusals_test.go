@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ndnpop/fw/mgmt"
+	"ndnpop/fw/run"
 )
 
 // TestRefusalsDoNotFillTheLog: some of what remote hosts may not do is logged, and
@@ -23,5 +24,14 @@ func TestRefusalsDoNotFillTheLog(t *testing.T) {
 		if got := strings.Count(s, who); got < linesPerSecond || got > n/2 {
 			t.Errorf("%d of %d refusals of %s are logged", got, n, who)
 		}
+	}
+}
+
+// TestFullListenerIsTold: who is kept out is told nothing, so the operator is.
+func TestFullListenerIsTold(t *testing.T) {
+	d, log := startDaemon(t, quiet+"faces.unix.path = \"\"\n")
+	d.observe(run.Event{Kind: run.ListenerFull, Listener: "unix:///run/nfd/nfd.sock"})
+	if s := log.String(); !strings.Contains(s, "unix:///run/nfd/nfd.sock") || !strings.Contains(s, "max_faces") {
+		t.Error(s)
 	}
 }
