@@ -117,7 +117,7 @@ func (t *item) Commit() error {
 		return err
 	}
 	if dir := path.Dir(t.path); dir != "." {
-		if err := t.w.root.MkdirAll(dir, 0o777); err != nil {
+		if err := t.w.mkdir(dir); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -89,6 +90,18 @@ type walk struct {
 	err     error
 	missing []error
 	res     Result
+}
+
+// mkdir makes a directory of the tree, where there may be something else.
+func (w *walk) mkdir(at string) error {
+	err := w.root.MkdirAll(at, 0o777)
+	if err == nil {
+		return nil
+	}
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s cannot be a directory: %w; if a file or link is there, move it away", filepath.Join(w.Dir, at), err)
 }
 
 // Fetch fetches a tree. The result is valid in each case.
@@ -189,7 +202,7 @@ func (w *walk) follow(t task, listing []byte) error {
 		return fmt.Errorf("%w of %s: %s", ErrListing, t.name, fmt.Sprintf(format, args...))
 	}
 	if t.path != "." {
-		if err := w.root.MkdirAll(t.path, 0o777); err != nil {
+		if err := w.mkdir(t.path); err != nil {
 			return err
 		}
 		w.res.Dirs++

@@ -282,6 +282,14 @@ cert-dump". The keychain is made if it does not exist. The encrypted keys of
 	}
 }
 
+// warnInvalid tells of a certificate that makes others refuse what is signed. It is
+// no error: this clock may be the one that is wrong.
+func warnInvalid(w io.Writer, c *certfile.Certificate) {
+	if err := c.ValidAt(time.Now()); err != nil {
+		fmt.Fprintf(w, "ndnpop: warning: consumers will refuse what is signed: the certificate %s %v; have the key certified anew (ndnpop key sign), or generate another one\n", c.Data.Name, err)
+	}
+}
+
 // inputName is what readInput reads, for people.
 func inputName(args []string) string {
 	if len(args) == 0 || args[0] == "-" {
@@ -332,6 +340,9 @@ certificate then also believes what that key signs, for names below its own.`,
 			}
 			if len(certs) != 1 {
 				return fmt.Errorf("%d certificates to sign, not one", len(certs))
+			}
+			if len(e.Certs) > 0 { // the best one, which the signature names
+				warnInvalid(f.e.stderr, &e.Certs[0])
 			}
 			out, err := e.Certify(&certs[0], issuer, from, to)
 			if err != nil {

@@ -256,3 +256,32 @@ func TestVerifyManifest(t *testing.T) {
 		}
 	}
 }
+
+// TestInvalidCertificateIsTold: who signs with a certificate that nobody will
+// believe is told so.
+func TestInvalidCertificateIsTold(t *testing.T) {
+	transport, dir, now := forwarder(t), t.TempDir(), time.Now()
+	k, err := sign.OpenKeychain(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, from := range map[string]time.Time{"/old": now.Add(-48 * time.Hour), "/early": now.Add(24 * time.Hour), "/good": now.Add(-time.Hour)} {
+		if _, err := k.Generate(ndn.MustName(id), "ecc", from, from.Add(24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := key(t, dir, "", "export", "/good", "--cert")
+	for id, says := range map[string]string{"/old": " expired on ", "/early": " is not valid before ", "/good": ""} {
+		path := filepath.Join(t.TempDir(), "f")
+		randomFile(t, path, 10)
+		put := begin(t, nil, "put", id+"/f", path, transport, "--sign", "key:"+id, "--keychain", dir)
+		put.says(&put.err, "fetch it with")
+		certify := begin(t, strings.NewReader(good), "key", "--keychain", dir, "sign", id)
+		certify.wait()
+		for _, msg := range []string{put.err.String(), certify.err.String()} {
+			if warned := strings.Contains(msg, "warning: "); warned != (says != "") || !strings.Contains(msg, says) {
+				t.Errorf("%s: it says %q", id, msg)
+			}
+		}
+	}
+}

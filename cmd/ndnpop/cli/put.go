@@ -372,6 +372,9 @@ func runPut(ctx context.Context, e *env, f *putFlags, p *putPlan, path string) e
 	if err != nil {
 		return err
 	}
+	for i := range p.certs {
+		warnInvalid(e.stderr, &p.certs[i])
+	}
 	src, err := openSource(e, path, p.opts)
 	if err != nil {
 		return err
