@@ -13,7 +13,7 @@ import (
 )
 
 // sendWait bounds how long one frame of the plain path waits for room in the
-// socket's buffer.
+// socket's buffer, twice at the most.
 const sendWait = 50 * time.Millisecond
 
 // plain carries one datagram per system call, with nothing but the standard
@@ -87,7 +87,7 @@ func (s *plain) receive(in *arrivals) error {
 }
 
 func (s *plain) send(e *endpoint, b *face.Frames) (dropped int) {
-	late := true
+	late, once := true, true
 	for i := 0; i < b.Len(); i++ {
 		f := b.Frame(i)
 		if late {
@@ -101,11 +101,11 @@ func (s *plain) send(e *endpoint, b *face.Frames) (dropped int) {
 		}
 		switch {
 		case err == nil:
-			late = false
+			late, once = false, true
 			continue
-		case errors.Is(err, os.ErrDeadlineExceeded) && !late:
-			// The deadline may have passed between two writes.
-			late = true
+		case errors.Is(err, os.ErrDeadlineExceeded) && once:
+			// The deadline may have passed before the write.
+			late, once = true, false
 			i--
 			continue
 		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
