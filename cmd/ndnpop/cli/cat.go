@@ -484,7 +484,7 @@ func catError(ctx context.Context, f *catFlags, err error) error {
 		if f.wantsTree() {
 			return withCode(exitInterrupted, errors.New("interrupted; add --resume to go on"))
 		}
-		if f.output != "" {
+		if f.resumable() {
 			return withCode(exitInterrupted, fmt.Errorf("interrupted; add --resume to go on from %s.part", f.output))
 		}
 		return withCode(exitInterrupted, errors.New("interrupted"))
@@ -505,8 +505,18 @@ func catError(ctx context.Context, f *catFlags, err error) error {
 	return err
 }
 
+// resumable reports whether --resume would find something to go on with: what has got
+// nothing leaves nothing.
+func (f *catFlags) resumable() bool {
+	if f.wantsTree() {
+		return true
+	}
+	_, err := os.Stat(f.output + ".part.journal")
+	return f.output != "" && err == nil
+}
+
 func resumeHint(f *catFlags) string {
-	if f.output == "" {
+	if !f.resumable() {
 		return ""
 	}
 	return "; --resume goes on later"

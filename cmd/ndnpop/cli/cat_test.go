@@ -320,6 +320,31 @@ func TestCatFailures(t *testing.T) {
 	}
 }
 
+// TestCatNothingToResume: who got nothing is not told to go on with it.
+func TestCatNothingToResume(t *testing.T) {
+	transport := forwarder(t)
+	out := filepath.Join(t.TempDir(), "out")
+	// The forwarder's own face takes the Interests, and never answers.
+	if j := begin(t, nil, "ctl", "route", "add", "/hole", "1", transport); j.wait() != exitDone {
+		t.Fatal(j.err.String())
+	}
+	if _, msg, code := cat(t, "/hole/x", "-o", out, "-l", "10", "-r", "0", transport); code != exitGaveUp || strings.Contains(msg, "--resume") {
+		t.Errorf("code %d, %s", code, msg)
+	}
+	j := begin(t, nil, "cat", "/hole/x", "-o", out, "-r", "-1", transport, "--trace", out+".trace")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(out + ".trace"); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it does not begin")
+		}
+	}
+	if code := j.end(errors.New("interrupt signal received")); code != exitInterrupted || strings.Contains(j.err.String(), "--resume") {
+		t.Errorf("code %d, %s", code, j.err.String())
+	}
+}
+
 func TestCatLogs(t *testing.T) {
 	_, transport := published(t, "/cat/f", 500_000)
 	dir := t.TempDir()
