@@ -86,7 +86,7 @@ func (f *Fetch) progress(now ndn.Time, l *lane) {
 		f.stats.MaxGap = max(f.stats.MaxGap, now.Sub(f.lastData))
 	}
 	f.anyData, f.lastData = true, now
-	l.noRoutes, l.holdUntil, f.silent = 0, 0, 0
+	l.noRoutes, l.holdUntil, f.silent, f.noRouteAt = 0, 0, 0, 0
 }
 
 // checkSize refuses segments that contradict the known sizes: a wrong one

@@ -94,9 +94,10 @@ type Fetch struct {
 	meanSize float64
 	lastData ndn.Time
 	anyData  bool
-	// silent is when the first transmission left of those that timed out since
-	// anything was answered; 0 when none did.
-	silent ndn.Time
+	// silent is since when nothing was answered, once something has timed out since
+	// then; 0 before. noRouteAt is when the first Nack NoRoute came since anything
+	// was answered.
+	silent, noRouteAt ndn.Time
 
 	wake     ndn.Time       // when Next may go on after a false, if nothing arrives
 	rtts     uint64         // samples
@@ -298,6 +299,9 @@ func (f *Fetch) nextOn(now ndn.Time, l *lane, b []byte) ([]byte, bool) {
 	rate := f.rate(l)
 	if rate > 0 && now < l.nextSend {
 		f.wake = min(f.wake, l.nextSend)
+		if own := l.ctrl.PacingRate(); own <= 0 || own > rate {
+			l.limited = false // a rate that the controller did not choose
+		}
 		return b, false
 	}
 	seg, ok := f.pick()

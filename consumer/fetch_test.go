@@ -410,7 +410,7 @@ func TestNacks(t *testing.T) {
 		}
 		n.run(time.Minute)
 		fl.ok()
-		if s := fl.f.Stats(); s.Timeouts != 0 && s.EarlyLosses != 0 && s.Nacks != 1 {
+		if s := fl.f.Stats(); s.Timeouts+s.EarlyLosses != 1 || s.Nacks != 1 {
 			t.Errorf("%+v", s)
 		}
 	})

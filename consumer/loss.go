@@ -127,7 +127,8 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 		s.timeouts++
 		l.timeouts++
 		if !f.silent.IsSet() {
-			f.silent = s.sentAt
+			// For the length of a timeout; a host that was stopped would count more.
+			f.silent = max(s.sentAt, now.Add(-c.est.RTO()))
 		}
 		f.stats.Timeouts++
 		tk = TraceTimeout
@@ -138,6 +139,7 @@ func (f *Fetch) lose(now ndn.Time, i int32, kind cc.LossKind) {
 	*e = cc.Loss{
 		Now: now, Tx: s.tx, HighTx: l.tx, Segment: s.seg, Kind: kind,
 		Inflight: l.inflight, NewEvent: fresh, RTTNow: c.est.Last(),
+		Silent: kind == cc.LossTimeout && now.Sub(c.lastSeen) >= c.est.Base(),
 	}
 	if e.NewEvent {
 		l.recPoint = l.tx
@@ -266,9 +268,12 @@ func (f *Fetch) noRoute(now ndn.Time, l *lane) {
 		return // of the same pause
 	}
 	l.noRoutes++
+	if !f.noRouteAt.IsSet() {
+		f.noRouteAt = now
+	}
 	if f.cfg.Retries >= 0 && !f.othersHaveRoute(l) {
 		soon := !f.anyData && l.noRoutes > min(fastNoRoutes, f.cfg.Retries)
-		if soon || now.Sub(f.lastData) > f.cfg.giveUpAfter() {
+		if soon || now.Sub(f.noRouteAt) > f.cfg.giveUpAfter() {
 			f.Fail(now, fmt.Errorf("%w to %s", ErrNoRoute, f.cfg.Name))
 			return
 		}

@@ -22,6 +22,9 @@ func (f *Fetch) nextOfAll(now ndn.Time, b []byte) ([]byte, bool) {
 	}
 	if limit > 0 && now < f.nextAny {
 		f.wake = f.nextAny
+		for _, l := range f.lanes {
+			l.limited = false
+		}
 		return b, false
 	}
 	for k := range f.lanes {

@@ -194,7 +194,7 @@ func (b *Bbr) OnMark(*Sample) { b.upLoss = b.upLoss || b.markAsLoss }
 func (b *Bbr) OnLoss(l *Loss) {
 	b.upLoss = true
 	b.roundLost++
-	if l.Kind == LossTimeout && l.Inflight == 0 {
+	if l.Silent {
 		// Everything is gone: STARTUP's growth is judged anew.
 		b.saveCwnd()
 		b.recovering, b.conserving, b.repairTx = true, false, l.HighTx

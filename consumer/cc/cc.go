@@ -139,6 +139,9 @@ type Loss struct {
 	// left after the last reaction to a loss or mark. Controllers that reduce
 	// their window do so on these only (conservative window adaptation).
 	NewEvent bool
+	// Silent: it was a timeout, and nothing has come on the controlled path for as
+	// long as a timeout is. All that is in flight is most likely lost as well.
+	Silent bool
 	// RTTNow is the latest RTT sample, 0 when there is none.
 	RTTNow time.Duration
 }

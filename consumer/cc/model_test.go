@@ -181,7 +181,7 @@ func TestBbrLosses(t *testing.T) {
 	if b.cwnd < before-1 || math.Abs(b.PacingRate()/rate-1) > 0.5 {
 		t.Errorf("after repair: window %.0f of %.0f, rate %.0f of %.0f", b.cwnd, before, b.PacingRate(), rate)
 	}
-	b.OnLoss(&Loss{Now: w.now, Kind: LossTimeout, Inflight: 0, HighTx: w.tx})
+	b.OnLoss(&Loss{Now: w.now, Kind: LossTimeout, Inflight: 300, HighTx: w.tx, Silent: true})
 	if b.cwnd != 4 || !b.full || b.fullBw != 0 || b.bw.max() == 0 {
 		t.Errorf("after a timeout of everything: window %v, full %v", b.cwnd, b.full)
 	}
