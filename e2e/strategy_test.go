@@ -85,9 +85,8 @@ func transparent(t *testing.T, limit time.Duration, once func(t *testing.T, fail
 		func(s outcome) bool { return within(s) && s.Retransmissions == 0 })
 }
 
-// survivor is the size of the files in whose transfer something fails, after a
-// third: more than a hundred round-trip times before it, and twice as many after.
-const survivor = 60 * mb
+// survivor is the size of the files in whose transfer something fails, after a third.
+const survivor = 100 * mb
 
 // TestKillIsTransparent: the intermediate that serves a file is killed in
 // mid-transfer. The edge's strategy re-sends what was outstanding there, and

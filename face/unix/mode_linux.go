@@ -13,9 +13,8 @@ import (
 
 // setMode sets the mode of the socket file at path, and the owner and group of
 // the file that was there before, if there was one; an errOwner is about these
-// alone. It does so to nothing that
-// whoever may write in its directory puts there instead: a link to a file of
-// root's, say.
+// alone. It does so to nothing that whoever may write in its directory puts there
+// instead: a link to a file of root's, say.
 func setMode(path string, mode fs.FileMode, before fs.FileInfo) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
